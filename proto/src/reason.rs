@@ -1,0 +1,151 @@
+//! Every error reason of atelier, once, and the details that carry them over gRPC.
+//!
+//! A `Status` of ours always has an `ErrorInfo` with one of these reasons; [`reason_of`] reads it back.
+
+use std::collections::HashMap;
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident;)*) => { $($(#[$doc])* pub const $name: &str = stringify!($name);)* };
+}
+reasons! {
+    /// No such generation of the caller.
+    GENERATION_NOT_FOUND;
+    /// No such asset of the caller.
+    ASSET_NOT_FOUND;
+    /// No such run of the caller.
+    JOB_NOT_FOUND;
+    /// No such workflow of the caller.
+    WORKFLOW_NOT_FOUND;
+    /// No such node type.
+    NODE_TYPE_NOT_FOUND;
+    /// A field of the request is wrong; the details name it.
+    INVALID_FIELD;
+    /// The page token is not of this list.
+    INVALID_PAGE_TOKEN;
+    /// The prefix of an id fits several.
+    AMBIGUOUS_ID;
+    /// The idempotency key was used with another request.
+    IDEMPOTENCY_CONFLICT;
+    /// The job id was used with another request.
+    JOB_ID_USED;
+    /// The graph is not an object with nodes and edges.
+    MALFORMED_GRAPH;
+    /// Another driver has the row.
+    FENCED;
+    /// The attempt has another request id.
+    ATTEMPT_BOUND;
+    /// Outputs are still being saved.
+    OUTPUTS_OPEN;
+    /// The row is not in the status that the call needs.
+    NOT_RUNNING;
+    /// The ledger cannot be reached; nothing was sent.
+    LEDGER_UNAVAILABLE;
+    /// The store of assets cannot be reached.
+    STORE_UNAVAILABLE;
+    /// The database cannot be reached.
+    DATABASE_UNAVAILABLE;
+    /// The asset is larger than allowed.
+    ASSET_TOO_LARGE;
+    /// The range lies outside the asset.
+    RANGE_NOT_SATISFIABLE;
+    /// No such provider.
+    UNKNOWN_PROVIDER;
+    /// The provider has no such model.
+    UNKNOWN_MODEL;
+    /// No provider can do this.
+    UNKNOWN_CAPABILITY;
+    /// The provider needs a key that is not there.
+    MISSING_CREDENTIAL;
+    /// The provider refused or failed; the metadata name the class.
+    PROVIDER_ERROR;
+    /// The provider refused the content.
+    CONTENT_FILTERED;
+    /// The provider could not be reached; nothing was sent.
+    PROVIDER_UNREACHABLE;
+    /// The request may or may not have arrived.
+    SUBMISSION_UNKNOWN;
+    /// Too late.
+    TIMEOUT;
+    /// The provider's answer had no usable output.
+    OUTPUT_UNDECODABLE;
+    /// The generation was cancelled.
+    CANCELLED;
+    /// The driver is gone and the outcome is unknown.
+    INTERRUPTED;
+    /// The service is going down.
+    DRAINING;
+    /// No caller, or not a valid one.
+    UNAUTHENTICATED;
+    /// The service has too much to do.
+    OVERLOADED;
+    /// A bug of ours.
+    INTERNAL;
+}
+
+/// The parts of a status of ours.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    /// The gRPC code.
+    pub code: Code,
+    /// One of the reasons above.
+    pub reason: &'static str,
+    /// The message: lower case, no secrets.
+    pub message: String,
+    /// Who says so, for instance `tracker.atelier`.
+    pub domain: &'static str,
+    /// Whatever varies in the message.
+    pub metadata: HashMap<String, String>,
+    /// Bad fields: name and what is wrong.
+    pub fields: Vec<(String, String)>,
+    /// Wait this long before trying again.
+    pub retry_after: Option<std::time::Duration>,
+}
+impl Problem {
+    /// A problem without details.
+    #[must_use]
+    pub fn new(code: Code, reason: &'static str, domain: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            domain,
+            message: message.into(),
+            metadata: HashMap::new(),
+            fields: Vec::new(),
+            retry_after: None,
+        }
+    }
+    /// Adds a fact.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl ToString) -> Self {
+        self.metadata.insert(key.to_owned(), value.to_string());
+        self
+    }
+    /// Names a bad field.
+    #[must_use]
+    pub fn field(mut self, name: impl Into<String>, wrong: impl Into<String>) -> Self {
+        self.fields.push((name.into(), wrong.into()));
+        self
+    }
+}
+impl From<Problem> for Status {
+    fn from(problem: Problem) -> Self {
+        let Problem { code, reason, message, domain, metadata, fields, retry_after } = problem;
+        let mut details = ErrorDetails::new();
+        details.set_error_info(reason, domain, metadata);
+        for (name, wrong) in fields {
+            details.add_bad_request_violation(name, wrong);
+        }
+        if let Some(after) = retry_after {
+            details.set_retry_info(Some(after));
+        }
+        Self::with_error_details(code, message, details)
+    }
+}
+/// The reason of a status of ours, or the empty text.
+#[must_use]
+pub fn reason_of(status: &Status) -> String {
+    status.get_details_error_info().map(|info| info.reason).unwrap_or_default()
+}
