@@ -40,7 +40,11 @@ impl Default for Exponential {
 impl Exponential {
     /// A schedule from `first` to `max`, doubling, without end.
     pub fn new(first: Duration, max: Duration) -> Self {
-        Self { first, max, ..Self::default() }
+        Self {
+            first,
+            max,
+            ..Self::default()
+        }
     }
 
     /// Ends the schedule after `pauses` pauses.
@@ -54,12 +58,17 @@ impl Exponential {
     pub fn after(&self, failures: u32) -> Duration {
         let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
         let seconds = self.first.as_secs_f64() * self.factor.max(1.0).powi(exponent);
-        Duration::try_from_secs_f64(seconds).unwrap_or(self.max).min(self.max)
+        Duration::try_from_secs_f64(seconds)
+            .unwrap_or(self.max)
+            .min(self.max)
     }
 
     /// The pauses in order.
     pub fn iter(&self) -> Pauses {
-        Pauses { schedule: self.clone(), failures: 0 }
+        Pauses {
+            schedule: self.clone(),
+            failures: 0,
+        }
     }
 }
 
@@ -130,7 +139,12 @@ mod tests {
             jitter: 0.0,
             ..Exponential::default()
         };
-        let seconds: Vec<_> = schedule.clone().pauses(5).iter().map(|pause| pause.as_secs()).collect();
+        let seconds: Vec<_> = schedule
+            .clone()
+            .pauses(5)
+            .iter()
+            .map(|pause| pause.as_secs())
+            .collect();
         assert_eq!(seconds, [1, 2, 4, 5, 5]);
         assert_eq!(schedule.after(u32::MAX), Duration::from_secs(5));
         let shaken = jittered(Duration::from_secs(8), 0.5);
@@ -151,7 +165,8 @@ mod tests {
         )
         .await;
         assert_eq!(result, Err(3));
-        let result: Result<(), &str> = retry(fixed(&[Duration::from_secs(1)]), || async { Err("no") }, |_| true).await;
+        let result: Result<(), &str> =
+            retry(fixed(&[Duration::from_secs(1)]), || async { Err("no") }, |_| true).await;
         assert_eq!(result, Err("no"));
     }
 }

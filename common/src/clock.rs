@@ -19,7 +19,9 @@ impl Clock {
 
     /// A clock that stands still at `start` until a test moves it.
     pub fn manual(start: DateTime<Utc>) -> Self {
-        Self { manual: Some(Arc::new(Mutex::new(start.trunc_subsecs(6)))) }
+        Self {
+            manual: Some(Arc::new(Mutex::new(start.trunc_subsecs(6)))),
+        }
     }
 
     /// The current instant, cut to microseconds (what the databases keep, so that it compares equal when read back).

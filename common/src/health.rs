@@ -49,7 +49,9 @@ impl Health {
             services: Mutex::default(),
             ready: watch::Sender::new(true),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Sets a gate, making it if it is not there. Watchers hear of a change of the whole.
@@ -58,7 +60,9 @@ impl Health {
         let before = gates.insert(gate.to_owned(), state.clone());
         let ready = gates.values().all(|gate| *gate == Gate::Ready);
         // Sent while the gates are locked, so that two changes cannot be told in the wrong order.
-        self.inner.ready.send_if_modified(|value| std::mem::replace(value, ready) != ready);
+        self.inner
+            .ready
+            .send_if_modified(|value| std::mem::replace(value, ready) != ready);
         drop(gates);
         if before.as_ref() != Some(&state) {
             match state {
@@ -70,7 +74,11 @@ impl Health {
 
     /// Names a gRPC service that the health service shall answer for, e.g. `pkg.v1.ThingService`.
     pub fn register(&self, service: &str) {
-        self.inner.services.lock().unwrap_or_else(PoisonError::into_inner).insert(service.to_owned());
+        self.inner
+            .services
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(service.to_owned());
     }
 
     /// Whether the process works at all. True as long as it can answer.
@@ -104,12 +112,20 @@ impl Health {
     /// The `grpc.health.v1` service over these gates. It answers for the whole ("") and for the registered services
     /// with the same status; its watch streams end when `stop` is cancelled, so that they do not hold up a drain.
     pub fn service(&self, stop: CancellationToken) -> HealthServer<impl HealthApi> {
-        HealthServer::new(Service { health: self.clone(), stop })
+        HealthServer::new(Service {
+            health: self.clone(),
+            stop,
+        })
     }
 
     fn knows(&self, service: &str) -> bool {
         service.is_empty()
-            || self.inner.services.lock().unwrap_or_else(PoisonError::into_inner).contains(service)
+            || self
+                .inner
+                .services
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(service)
     }
 }
 
@@ -119,16 +135,25 @@ struct Service {
 }
 
 fn response(status: ServingStatus) -> HealthCheckResponse {
-    HealthCheckResponse { status: status.into() }
+    HealthCheckResponse {
+        status: status.into(),
+    }
 }
 
 fn status_of(ready: bool) -> ServingStatus {
-    if ready { ServingStatus::Serving } else { ServingStatus::NotServing }
+    if ready {
+        ServingStatus::Serving
+    } else {
+        ServingStatus::NotServing
+    }
 }
 
 #[tonic::async_trait]
 impl HealthApi for Service {
-    async fn check(&self, request: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+    async fn check(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
         if !self.health.knows(&request.get_ref().service) {
             return Err(Status::not_found("service not registered"));
         }
@@ -137,7 +162,10 @@ impl HealthApi for Service {
 
     type WatchStream = Pin<Box<dyn Stream<Item = Result<HealthCheckResponse, Status>> + Send>>;
 
-    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
+    async fn watch(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
         let stop = self.stop.clone().cancelled_owned();
         if !self.health.knows(&request.get_ref().service) {
             // The protocol asks for a stream here, not for an error: the service may appear later.
@@ -146,7 +174,9 @@ impl HealthApi for Service {
             return Ok(Response::new(Box::pin(stream)));
         }
         let changes = WatchStream::new(self.health.inner.ready.subscribe());
-        let stream = changes.map(|ready| Ok(response(status_of(ready)))).take_until(stop);
+        let stream = changes
+            .map(|ready| Ok(response(status_of(ready))))
+            .take_until(stop);
         Ok(Response::new(Box::pin(stream)))
     }
 }
@@ -161,7 +191,10 @@ mod tests {
         assert!(health.ready().is_ok());
         health.set("database", Gate::NotReady("connecting".into()));
         health.set("peers", Gate::Ready);
-        assert_eq!(health.ready(), Err(vec![("database".into(), "connecting".into())]));
+        assert_eq!(
+            health.ready(),
+            Err(vec![("database".into(), "connecting".into())])
+        );
         let waiting = health.clone();
         let waiter = async move { waiting.until_ready().await };
         let opener = async { health.set("database", Gate::Ready) };

@@ -21,8 +21,9 @@ pub const GROUP_COMMIT_DURATION: &str = "atelier_db_group_commit_duration_second
 pub const GROUP_COMMIT_SPLIT: &str = "atelier_db_group_commit_split_total";
 
 /// Upper bounds of the buckets of every histogram whose name ends in `_seconds`.
-const SECONDS: [f64; 15] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0];
+const SECONDS: [f64; 15] = [
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0,
+];
 
 static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
 
@@ -52,14 +53,24 @@ pub struct Metric {
 
 /// The metrics of this crate.
 pub const ALL: &[Metric] = &[
-    Metric { name: RPC_SERVER_CALLS, kind: Kind::Counter, unit: Unit::Count, help: "Calls answered." },
+    Metric {
+        name: RPC_SERVER_CALLS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Calls answered.",
+    },
     Metric {
         name: RPC_SERVER_DURATION,
         kind: Kind::Histogram,
         unit: Unit::Seconds,
         help: "Time from a call's arrival to its last byte.",
     },
-    Metric { name: RPC_SERVER_RUNNING, kind: Kind::Gauge, unit: Unit::Count, help: "Calls being answered." },
+    Metric {
+        name: RPC_SERVER_RUNNING,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Calls being answered.",
+    },
     Metric {
         name: RPC_SERVER_SHED,
         kind: Kind::Counter,
@@ -141,8 +152,14 @@ mod tests {
         metrics::histogram!(RPC_SERVER_DURATION, "method" => "test").record(0.02);
         upkeep();
         let page = render();
-        assert!(page.contains("atelier_rpc_server_calls_total{method=\"test\",code=\"ok\"} 2"), "{page}");
-        assert!(page.contains("# HELP atelier_rpc_server_calls_total Calls answered."), "{page}");
+        assert!(
+            page.contains("atelier_rpc_server_calls_total{method=\"test\",code=\"ok\"} 2"),
+            "{page}"
+        );
+        assert!(
+            page.contains("# HELP atelier_rpc_server_calls_total Calls answered."),
+            "{page}"
+        );
         assert!(page.contains("le=\"0.025\""), "{page}");
     }
 }

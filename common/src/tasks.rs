@@ -52,15 +52,24 @@ impl Tasks {
             above: Vec::new(),
             token: CancellationToken::new(),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Makes a group that stops with this one, can be stopped alone, and is waited for by this one's drain.
     pub fn child(&self, name: &'static str) -> Self {
         let mut above = self.inner.above.clone();
         above.push(self.inner.own.clone());
-        let inner = Inner { name, own: TaskTracker::new(), above, token: self.inner.token.child_token() };
-        Self { inner: Arc::new(inner) }
+        let inner = Inner {
+            name,
+            own: TaskTracker::new(),
+            above,
+            token: self.inner.token.child_token(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The group's name, as it appears in the log.
@@ -143,7 +152,11 @@ impl Tasks {
 
     /// Sleeps; false when the group was told to stop first. Cancel safe.
     pub async fn pause(&self, duration: Duration) -> bool {
-        self.inner.token.run_until_cancelled(tokio::time::sleep(duration)).await.is_some()
+        self.inner
+            .token
+            .run_until_cancelled(tokio::time::sleep(duration))
+            .await
+            .is_some()
     }
 
     /// Waits until every task of the group and its children has ended, at most for `limit`; false when some were still
@@ -152,7 +165,11 @@ impl Tasks {
         self.inner.own.close();
         let done = tokio::time::timeout(limit, self.inner.own.wait()).await.is_ok();
         if !done {
-            tracing::warn!(group = self.inner.name, tasks = self.inner.own.len(), "tasks still running after the drain limit");
+            tracing::warn!(
+                group = self.inner.name,
+                tasks = self.inner.own.len(),
+                "tasks still running after the drain limit"
+            );
         }
         done
     }

@@ -27,33 +27,50 @@ impl Context {
     /// Starts a trace.
     pub fn root() -> Self {
         let mut random = rand::rng();
-        Self { trace_id: random.random::<u128>().max(1), span_id: random.random::<u64>().max(1), sampled: true }
+        Self {
+            trace_id: random.random::<u128>().max(1),
+            span_id: random.random::<u64>().max(1),
+            sampled: true,
+        }
     }
 
     /// A span below this one, in the same trace.
     pub fn child(&self) -> Self {
-        Self { span_id: rand::rng().random::<u64>().max(1), ..*self }
+        Self {
+            span_id: rand::rng().random::<u64>().max(1),
+            ..*self
+        }
     }
 
     /// Reads a `traceparent` value; `None` when it is not one (the recommendation says to start a trace then).
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.trim().split('-');
         let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-        if version.len() != 2 || version.eq_ignore_ascii_case("ff") || (version == "00" && parts.next().is_some()) {
+        if version.len() != 2
+            || version.eq_ignore_ascii_case("ff")
+            || (version == "00" && parts.next().is_some())
+        {
             return None;
         }
         u8::from_str_radix(version, 16).ok()?;
         if trace.len() != 32 || span.len() != 16 || flags.len() != 2 {
             return None;
         }
-        let hex = |text: &str| text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let hex = |text: &str| {
+            text.bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+        };
         if !(hex(trace) && hex(span) && hex(flags)) {
             return None;
         }
         let trace_id = u128::from_str_radix(trace, 16).ok()?;
         let span_id = u64::from_str_radix(span, 16).ok()?;
         let sampled = u8::from_str_radix(flags, 16).ok()? & 1 == 1;
-        (trace_id != 0 && span_id != 0).then_some(Self { trace_id, span_id, sampled })
+        (trace_id != 0 && span_id != 0).then_some(Self {
+            trace_id,
+            span_id,
+            sampled,
+        })
     }
 
     /// Reads the context out of HTTP headers or gRPC metadata headers.
@@ -108,7 +125,13 @@ impl Context {
 /// The `traceparent` form.
 impl fmt::Display for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "00-{:032x}-{:016x}-{:02x}", self.trace_id, self.span_id, u8::from(self.sampled))
+        write!(
+            f,
+            "00-{:032x}-{:016x}-{:02x}",
+            self.trace_id,
+            self.span_id,
+            u8::from(self.sampled)
+        )
     }
 }
 
@@ -121,7 +144,10 @@ mod tests {
         let context = Context::root();
         assert_eq!(Context::parse(&context.to_string()), Some(context));
         let good = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-        assert_eq!(Context::parse(good).unwrap().trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(
+            Context::parse(good).unwrap().trace_id(),
+            "4bf92f3577b34da6a3ce929d0e0e4736"
+        );
         for bad in [
             "",
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
@@ -141,7 +167,9 @@ mod tests {
     async fn spawned_tasks_inherit_the_context() {
         let tasks = crate::tasks::Tasks::new();
         let context = Context::root();
-        let seen = context.scope(async { tasks.spawn("inner", async { Context::current() }).await }).await;
+        let seen = context
+            .scope(async { tasks.spawn("inner", async { Context::current() }).await })
+            .await;
         assert_eq!(seen.unwrap(), Some(context));
         assert_eq!(Context::current(), None);
     }

@@ -1,1 +1,118 @@
-//! stub
+//! tracker-svc: the ledger of generations.
+//!
+//! One row per generation: opened before money is spent, closed with what became of it, what it cost and which assets
+//! came out. The row outlives everybody: the caller that went away, the driver that died, the provider that failed.
+//!
+//! What lives here, and where to start:
+//! - [`ledger`]: the transitions of a row, one file each; the rules of who may change what are there and nowhere else.
+//! - [`entity`], [`migration`]: the tables. This crate is their only reader and writer.
+//! - [`queries`], [`costs`], [`filter`]: one row, pages of rows, sums.
+//! - [`instances`], [`follow`], [`sweep`]: who drives, how a driver hears of a cancel, what happens when it is gone.
+//! - [`charge`], [`metadata`], [`text`], [`time`]: amounts, further facts, foreign texts, the database's clock.
+//! - [`api`]: the service on the wire.
+//!
+//! What does not live here: calls to providers, prices and the reading of bills (provider-svc), bytes (asset-svc), runs
+//! (kernel-svc), API keys (gateway). The ledger calls nobody.
+
+pub mod api;
+pub mod charge;
+pub mod costs;
+pub mod entity;
+pub mod error;
+pub mod filter;
+pub mod follow;
+pub mod instances;
+pub mod ledger;
+pub mod metadata;
+pub mod metrics;
+pub mod migration;
+pub mod queries;
+pub mod settings;
+pub mod sweep;
+pub mod text;
+pub mod time;
+
+use std::time::Duration;
+
+use atelier_common::component::{BuildError, Component, Deps, RunError};
+use atelier_common::db::Db;
+use atelier_common::health::Gate;
+use atelier_common::tasks::Tasks;
+use atelier_proto::MAX_MESSAGE_BYTES;
+use atelier_proto::tracker::v1::generation_service_server::{GenerationServiceServer, SERVICE_NAME};
+use tonic::service::Routes;
+
+pub use error::Error;
+pub use settings::Settings;
+
+use crate::api::Service;
+use crate::follow::{Following, Hub};
+use crate::instances::Instances;
+use crate::ledger::Ledger;
+use crate::migration::Migrator;
+use crate::queries::Queries;
+use crate::sweep::Sweep;
+use crate::time::LedgerTime;
+
+/// The ledger as a part of a process.
+pub struct Tracker {
+    service: Service,
+    sweep: Sweep,
+    time: LedgerTime,
+    sweep_interval: Duration,
+}
+
+impl Tracker {
+    /// The ledger's clock, which a test may move on.
+    #[must_use]
+    pub fn time(&self) -> LedgerTime {
+        self.time.clone()
+    }
+}
+
+impl Component for Tracker {
+    const NAME: &'static str = "tracker-svc";
+    type Settings = Settings;
+
+    async fn build(settings: Settings, deps: &Deps) -> Result<Self, BuildError> {
+        if settings.heartbeat.saturating_mul(2) > settings.lease {
+            return Err(BuildError::invalid("tracker.lease must be at least twice tracker.heartbeat"));
+        }
+        let url = settings.url(&deps.data_dir);
+        let db = Db::connect(&url, &settings.database).await?;
+        db.migrate::<Migrator>().await?;
+        atelier_common::metrics::describe(metrics::ALL);
+        deps.health.register(SERVICE_NAME);
+        deps.health.set("tracker.database", Gate::Ready);
+        let time = LedgerTime::new(db.backend(), deps.clock.clone());
+        let sweep = Sweep::new(db.clone(), time.clone());
+        let service = Service {
+            ledger: Ledger::new(db.clone(), time.clone(), &deps.tasks),
+            queries: Queries::new(db.clone()),
+            following: Following {
+                instances: Instances::new(db.clone(), time.clone(), settings.lease),
+                hub: Hub::default(),
+                sweep: sweep.clone(),
+                db: db.clone(),
+            },
+            db,
+            stop: deps.tasks.token(),
+        };
+        Ok(Self { service, sweep, time, sweep_interval: settings.sweep_interval })
+    }
+
+    fn routes(&self) -> Routes {
+        let server =
+            GenerationServiceServer::new(self.service.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES);
+        Routes::new(server)
+    }
+
+    fn descriptor() -> &'static [u8] {
+        atelier_proto::DESCRIPTORS
+    }
+
+    async fn run(self, tasks: &Tasks) -> Result<(), RunError> {
+        self.sweep.forever(self.sweep_interval, tasks).await;
+        Ok(())
+    }
+}

@@ -1,0 +1,3 @@
+//! The tables of this service.
+
+pub mod asset;

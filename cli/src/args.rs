@@ -1,0 +1,303 @@
+//! Every flag of `atelier`.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Runs AI workflows and keeps account of every generation: what ran, what it made, what it cost.
+#[derive(Debug, Parser)]
+#[command(
+    name = "atelier",
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 it happened, 1 it did not, 2 the command line is wrong, 130 interrupted.\n\
+                  Data goes to stdout, everything else to stderr."
+)]
+pub struct Cli {
+    /// Where things are.
+    #[command(flatten)]
+    pub place: Place,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Where the server and its data are.
+#[derive(Debug, Clone, Args)]
+pub struct Place {
+    /// Folder of the data [default: $XDG_DATA_HOME/atelier, else ~/.local/share/atelier]
+    #[arg(long, global = true, env = "ATELIER_DATA", value_name = "FOLDER")]
+    pub data: Option<PathBuf>,
+    /// Address of a server that is up, for instance http://127.0.0.1:7777. Without it: the server that has the data
+    /// folder, else a server inside of this process
+    #[arg(long, global = true, env = "ATELIER_SERVER", value_name = "URL")]
+    pub server: Option<url::Url>,
+    /// Settings file (TOML)
+    #[arg(long, global = true, env = "ATELIER_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What to log on stderr, for instance `info` or `atelier_kernel=debug`
+    #[arg(long, global = true, env = "ATELIER_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the server: all services in this process, and the web console
+    #[command(after_help = "Example:\n  atelier up\n  atelier up --listen 127.0.0.1:8080 --data ./studio")]
+    Up(Up),
+    /// Run a workflow file and show what it makes and costs
+    #[command(after_help = "Examples:\n  atelier run examples/six-images.json\n  \
+                            atelier run examples/six-images.json --param idea='a fox in the snow'\n  \
+                            atelier run examples/branch.json --param night=true --json | tail -n 1")]
+    Run(Run),
+    /// Say all that is wrong with a workflow file, without running it
+    Check(Check),
+    /// Runs: list, look at, follow, cancel
+    #[command(subcommand)]
+    Jobs(Jobs),
+    /// The ledger: every call to a provider
+    #[command(subcommand)]
+    Generations(Generations),
+    /// What it cost
+    Costs(Costs),
+    /// What was made
+    #[command(subcommand)]
+    Assets(Assets),
+}
+
+/// `atelier up`.
+#[derive(Debug, Args)]
+pub struct Up {
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1:7777", value_name = "ADDRESS")]
+    pub listen: SocketAddr,
+}
+
+/// `atelier run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Workflow file
+    pub file: PathBuf,
+    /// Value of an input, by its name; JSON for anything but text. May be given several times
+    #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
+    /// Print every event as a line of JSON, and a summary as the last one
+    #[arg(long)]
+    pub json: bool,
+    /// Copy what was made into this folder as well, with readable names
+    #[arg(long, short = 'o', value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Id of the run [default: made by the server]
+    #[arg(long, value_name = "ID")]
+    pub job_id: Option<String>,
+}
+
+/// `atelier check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Workflow file
+    pub file: PathBuf,
+    /// Value of an input, by its name
+    #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
+    pub params: Vec<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a list is printed.
+#[derive(Debug, Clone, Args)]
+pub struct Listing {
+    /// At most this many rows
+    #[arg(long, short = 'n', default_value = "50", value_name = "N")]
+    pub limit: String,
+    /// Print a row a line, as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atelier jobs`.
+#[derive(Debug, Subcommand)]
+pub enum Jobs {
+    /// Runs, newest first
+    List {
+        /// Only this status: queued, running, completed, failed, cancelled
+        #[arg(long)]
+        status: Option<String>,
+        /// How it is printed.
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// One run
+    Get {
+        /// Its id
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Events of a run as lines of JSON; follows a run that goes on
+    Events {
+        /// Its id
+        id: String,
+        /// Only events after this number
+        #[arg(long, default_value_t = 0, value_name = "SEQ")]
+        after: i64,
+        /// Accepted for symmetry: events are always JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Cancel a run
+    Cancel {
+        /// Its id
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// `atelier generations`.
+#[derive(Debug, Subcommand)]
+pub enum Generations {
+    /// Rows of the ledger, newest first
+    List {
+        /// Which rows.
+        #[command(flatten)]
+        filter: Filter,
+        /// How it is printed.
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// One row, or a unique beginning of its id
+    Get {
+        /// Its id
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Cancel a running generation
+    Cancel {
+        /// Its id
+        id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which rows of the ledger.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Filter {
+    /// Only this status: running, completed, failed, cancelled, interrupted
+    #[arg(long)]
+    pub status: Option<String>,
+    /// Only this provider
+    #[arg(long)]
+    pub provider: Option<String>,
+    /// Only this model
+    #[arg(long)]
+    pub model: Option<String>,
+    /// Only this capability, for instance text_to_image
+    #[arg(long)]
+    pub capability: Option<String>,
+    /// Only this run
+    #[arg(long = "job", alias = "job-id", value_name = "ID")]
+    pub job_id: Option<String>,
+    /// Only rows opened at or after this instant (ISO 8601)
+    #[arg(long, value_name = "INSTANT")]
+    pub since: Option<String>,
+}
+impl Filter {
+    /// As a query.
+    #[must_use]
+    pub fn query(&self) -> Vec<(&'static str, String)> {
+        let Self { status, provider, model, capability, job_id, since } = self;
+        [
+            ("status", status),
+            ("provider", provider),
+            ("model", model),
+            ("capability", capability),
+            ("job_id", job_id),
+            ("since", since),
+        ]
+        .into_iter()
+        .filter_map(|(name, value)| value.clone().map(|value| (name, value)))
+        .collect()
+    }
+}
+
+/// A dimension of a cost report.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum Group {
+    /// By provider
+    Provider,
+    /// By provider and model
+    Model,
+    /// By capability
+    Capability,
+    /// By run
+    Job,
+    /// By day, in UTC
+    Day,
+    /// By node
+    Node,
+}
+impl Group {
+    /// As in a query.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Provider => "provider",
+            Self::Model => "model",
+            Self::Capability => "capability",
+            Self::Job => "job",
+            Self::Day => "day",
+            Self::Node => "node",
+        }
+    }
+}
+
+/// `atelier costs`.
+#[derive(Debug, Args)]
+pub struct Costs {
+    /// Group by
+    #[arg(long, value_enum, default_value = "model")]
+    pub by: Group,
+    /// Which rows.
+    #[command(flatten)]
+    pub filter: Filter,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `atelier assets`.
+#[derive(Debug, Subcommand)]
+pub enum Assets {
+    /// Assets, newest first
+    List {
+        /// Only assets of this run
+        #[arg(long = "job", alias = "job-id", value_name = "ID")]
+        job_id: Option<String>,
+        /// Only this kind: image, audio, video, text, or a media type
+        #[arg(long = "type", value_name = "TYPE")]
+        content_type: Option<String>,
+        /// How it is printed.
+        #[command(flatten)]
+        listing: Listing,
+    },
+    /// One asset; with --out its bytes
+    Get {
+        /// Its id
+        id: String,
+        /// Write its bytes to this file; `-` is stdout
+        #[arg(long, short = 'o', value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}

@@ -1,0 +1,77 @@
+//! `atelier up`.
+
+use std::io::Write;
+
+use anyhow::{Context, bail};
+use atelier_common::telemetry;
+use tokio::{net::TcpListener, signal::unix::SignalKind};
+
+use crate::{
+    OK,
+    args::{Place, Up},
+    server::{DataLock, data_folder},
+    stack::{Options, Stack},
+};
+
+/// Serves until somebody stops it. A second signal ends at once.
+///
+/// # Errors
+/// The address or the data folder is taken, settings are wrong.
+pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
+    logging(place, "info")?;
+    let folder = data_folder(place)?;
+    let Some(lock) = DataLock::take(&folder)? else {
+        bail!("another atelier works on {}; stop it, or name another folder with --data", folder.display());
+    };
+    if !up.listen.ip().is_loopback() {
+        bail!("--listen {}: without authentication the server listens on a loopback address only", up.listen);
+    }
+    let listener = TcpListener::bind(up.listen).await.with_context(|| format!("cannot listen on {}", up.listen))?;
+    let mut stop = Stop::new()?;
+    let options =
+        Options { data: lock.folder().to_owned(), config: place.config.clone(), listener, overrides: Vec::new() };
+    let stack = Stack::start(options).await?;
+    lock.announce(stack.url())?;
+    say(&format!("atelier is ready at {} (data in {})", stack.url(), lock.folder().display()));
+    stop.asked().await;
+    say("stopping; once more ends at once");
+    tokio::select! {
+        all = stack.stop() => if !all { say("some work had to be left") },
+        () = stop.asked() => say("ended at once"),
+    }
+    drop(lock);
+    Ok(OK)
+}
+/// Ctrl-C and SIGTERM.
+struct Stop {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+impl Stop {
+    fn new() -> std::io::Result<Self> {
+        let interrupt = tokio::signal::unix::signal(SignalKind::interrupt())?;
+        Ok(Self { interrupt, terminate: tokio::signal::unix::signal(SignalKind::terminate())? })
+    }
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+/// Says something on stderr.
+pub fn say(text: &str) {
+    // Nobody reads stderr: nothing to do about it.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+/// Starts logging to stderr, with a level for those who did not choose one.
+///
+/// # Errors
+/// The filter is not one.
+pub fn logging(place: &Place, level: &str) -> anyhow::Result<()> {
+    let filter = place.log.clone().unwrap_or_else(|| level.to_owned());
+    let settings = telemetry::TelemetrySettings { filter, ..telemetry::TelemetrySettings::default() };
+    telemetry::init("atelier", &settings)?;
+    atelier_common::metrics::install()?;
+    Ok(())
+}

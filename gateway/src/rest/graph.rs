@@ -1,0 +1,193 @@
+//! The body that names what to run: a graph, a workflow file, or a saved workflow. Every bad field is named.
+
+use atelier_proto::kernel::v1::{RunJobRequest, RunOptions};
+use atelier_proto::value::map_from_json;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json};
+use utoipa::ToSchema;
+
+use crate::error::Error;
+use crate::wire::words;
+
+/// What to run. One of `graph`, `workflow` and `workflow_id` is needed; a graph wins.
+#[derive(Debug, Deserialize, ToSchema)]
+#[expect(dead_code, reason = "the shape for the description of the interface; bodies are read field by field")]
+pub(crate) struct JobBody {
+    /// `{"nodes": […], "edges": […]}`.
+    #[schema(value_type = Option<Object>)]
+    graph: Option<Json>,
+    /// A workflow file: an object with `graph`, or with `nodes` and `edges`.
+    #[schema(value_type = Option<Object>)]
+    workflow: Option<Json>,
+    /// A saved workflow; also the routing key of the events.
+    workflow_id: Option<String>,
+    /// Values of the input nodes, by name.
+    #[schema(value_type = Option<Object>)]
+    params: Option<Json>,
+    /// Name shown in lists.
+    name: Option<String>,
+    /// Id of the run, chosen by the caller; repeating a request with it starts nothing again.
+    job_id: Option<String>,
+    /// How it runs.
+    options: Option<JobOptions>,
+}
+
+/// How a run runs.
+#[derive(Debug, Deserialize, ToSchema)]
+#[expect(dead_code, reason = "the shape for the description of the interface; bodies are read field by field")]
+pub(crate) struct JobOptions {
+    /// `full`, `outputs` or `terminal`: how much subscribers are told. Default `full`.
+    event_detail: Option<String>,
+    /// `auto` or `temporary`: whether media are saved as assets. Default `auto`.
+    asset_persistence: Option<String>,
+    /// Leftovers at the end fail the run. Default false.
+    strict: Option<bool>,
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// A wrong field.
+pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
+    let Json::Object(mut body) = body else { return Err(Error::field("body", "must be an object")) };
+    let graph = match take(&mut body, "graph") {
+        Some(graph) => Some(checked("graph", graph)?),
+        None => take(&mut body, "workflow").map(workflow_graph).transpose()?,
+    };
+    body.remove("workflow");
+    let workflow_id = text(&mut body, "workflow_id")?;
+    if graph.is_none() && workflow_id.is_none() {
+        return Err(Error::field("graph", "is missing: give graph, workflow or workflow_id"));
+    }
+    let params = match take(&mut body, "params") {
+        None => None,
+        Some(params) => {
+            let map = map_from_json(params).ok_or_else(|| Error::field("params", "must be an object"))?;
+            Some((&map).into())
+        }
+    };
+    let name = text(&mut body, "name")?.unwrap_or_default();
+    let job_id = text(&mut body, "job_id")?.unwrap_or_default();
+    let options = take(&mut body, "options").map(run_options).transpose()?;
+    if let Some(unknown) = body.keys().next() {
+        return Err(Error::field(unknown, "is not a field of this request"));
+    }
+    Ok(RunJobRequest { job_id, workflow_id, graph_json: graph.map(|graph| graph.to_string()), params, name, options })
+}
+
+/// The graph of a workflow file.
+fn workflow_graph(workflow: Json) -> Result<Json, Error> {
+    let Json::Object(mut file) = workflow else { return Err(Error::field("workflow", "must be an object")) };
+    match take(&mut file, "graph") {
+        Some(graph) => checked("workflow.graph", graph),
+        None if file.contains_key("nodes") => {
+            let (nodes, edges) = (file.remove("nodes"), file.remove("edges"));
+            let mut graph = Map::new();
+            graph.insert("nodes".to_owned(), nodes.unwrap_or_default());
+            graph.insert("edges".to_owned(), edges.unwrap_or_else(|| Json::Array(Vec::new())));
+            checked("workflow", Json::Object(graph))
+        }
+        None => Err(Error::field("workflow", "has neither a graph nor nodes and edges")),
+    }
+}
+
+/// A graph in its outermost shape; the kernel says the rest.
+///
+/// # Errors
+/// A wrong field, when it is no graph at all.
+pub(crate) fn checked(field: &str, graph: Json) -> Result<Json, Error> {
+    if !graph.is_object() {
+        return Err(Error::field(field, "must be an object with nodes and edges"));
+    }
+    if !graph.get("nodes").is_some_and(Json::is_array) {
+        return Err(Error::field(format!("{field}.nodes"), "must be a list"));
+    }
+    match graph.get("edges") {
+        None | Some(Json::Array(_)) => Ok(graph),
+        Some(_) => Err(Error::field(format!("{field}.edges"), "must be a list")),
+    }
+}
+
+fn run_options(options: Json) -> Result<RunOptions, Error> {
+    let Json::Object(mut options) = options else { return Err(Error::field("options", "must be an object")) };
+    let detail = text(&mut options, "event_detail")?;
+    let detail = super::word(
+        "options.event_detail",
+        detail.as_deref(),
+        words::parse_event_detail,
+        "full, outputs, terminal",
+    )?;
+    let keep = text(&mut options, "asset_persistence")?;
+    let keep =
+        super::word("options.asset_persistence", keep.as_deref(), words::parse_asset_persistence, "auto, temporary")?;
+    let strict = match take(&mut options, "strict") {
+        None => false,
+        Some(Json::Bool(strict)) => strict,
+        Some(_) => return Err(Error::field("options.strict", "must be true or false")),
+    };
+    if let Some(unknown) = options.keys().next() {
+        return Err(Error::field(format!("options.{unknown}"), "is not a field of this request"));
+    }
+    Ok(RunOptions {
+        event_detail: detail.unwrap_or_default().into(),
+        asset_persistence: keep.unwrap_or_default().into(),
+        strict,
+        buffer_limit: 0,
+    })
+}
+
+/// A field that is there and not null.
+fn take(object: &mut Map<String, Json>, key: &str) -> Option<Json> {
+    object.remove(key).filter(|value| !value.is_null())
+}
+
+fn text(object: &mut Map<String, Json>, key: &str) -> Result<Option<String>, Error> {
+    match take(object, key) {
+        None => Ok(None),
+        Some(Json::String(text)) if text.is_empty() => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text)),
+        Some(_) => Err(Error::field(key, "must be text")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn field_of(body: Json) -> String {
+        match run_request(body) {
+            Err(Error::Field { field, .. }) => field,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_graph_a_file_and_a_saved_workflow_are_taken() {
+        let graph = json!({"nodes": [{"id": "a"}], "edges": []});
+        for body in [
+            json!({"graph": graph}),
+            json!({"workflow": {"name": "x", "graph": graph}}),
+            json!({"workflow": graph}),
+        ] {
+            let request = run_request(body).expect("request");
+            assert_eq!(request.graph_json.expect("graph"), graph.to_string());
+        }
+        let saved = run_request(json!({"workflow_id": "W"})).expect("request");
+        assert_eq!((saved.workflow_id.as_deref(), saved.graph_json), (Some("W"), None));
+    }
+
+    #[test]
+    fn every_wrong_field_is_named() {
+        let graph = json!({"nodes": [], "edges": []});
+        assert_eq!(field_of(json!([1])), "body");
+        assert_eq!(field_of(json!({})), "graph");
+        assert_eq!(field_of(json!({"graph": {"edges": []}})), "graph.nodes");
+        assert_eq!(field_of(json!({"graph": graph, "params": [1]})), "params");
+        assert_eq!(field_of(json!({"graph": graph, "parms": {}})), "parms");
+        assert_eq!(field_of(json!({"graph": graph, "options": {"event_detail": "some"}})), "options.event_detail");
+        assert_eq!(field_of(json!({"graph": graph, "job_id": 7})), "job_id");
+        assert_eq!(field_of(json!({"workflow": {"name": "x"}})), "workflow");
+    }
+}

@@ -1,0 +1,184 @@
+//! Enums of the contracts as the lower-case words of the wire, and back.
+
+use atelier_proto::common::v1::Surface;
+use atelier_proto::kernel::v1::{
+    AssetPersistence, Disposition, EdgeStatus, EventDetail, JobStatus, NodeStatus, Severity,
+};
+use atelier_proto::tracker::v1::{
+    CostGroup, GenerationStatus, OutputStatus, ProviderStatus, SubmissionStatus,
+};
+
+/// The word of a run's state; an unknown one reads as running, which a later frame corrects.
+pub(crate) fn job_status(status: i32) -> &'static str {
+    match JobStatus::try_from(status).unwrap_or_default() {
+        JobStatus::Queued => "queued",
+        JobStatus::Unspecified | JobStatus::Running => "running",
+        JobStatus::Completed => "completed",
+        JobStatus::Failed => "failed",
+        JobStatus::Cancelled => "cancelled",
+        JobStatus::Suspended => "suspended",
+    }
+}
+
+/// Whether a run in this state is over.
+pub(crate) fn is_terminal(status: i32) -> bool {
+    match JobStatus::try_from(status).unwrap_or_default() {
+        JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled => true,
+        JobStatus::Unspecified | JobStatus::Queued | JobStatus::Running | JobStatus::Suspended => false,
+    }
+}
+
+/// The state of a run that a word names.
+pub(crate) fn parse_job_status(word: &str) -> Option<JobStatus> {
+    Some(match word {
+        "queued" => JobStatus::Queued,
+        "running" => JobStatus::Running,
+        "completed" => JobStatus::Completed,
+        "failed" => JobStatus::Failed,
+        "cancelled" => JobStatus::Cancelled,
+        "suspended" => JobStatus::Suspended,
+        _ => return None,
+    })
+}
+
+/// The word of a node's state.
+pub(crate) fn node_status(status: i32) -> &'static str {
+    match NodeStatus::try_from(status).unwrap_or_default() {
+        NodeStatus::Unspecified | NodeStatus::Running => "running",
+        NodeStatus::Completed => "completed",
+        NodeStatus::Error => "error",
+        NodeStatus::Suspended => "suspended",
+        NodeStatus::Warning => "warning",
+    }
+}
+
+/// The word of an edge's state.
+pub(crate) fn edge_status(status: i32) -> &'static str {
+    match EdgeStatus::try_from(status).unwrap_or_default() {
+        EdgeStatus::Unspecified | EdgeStatus::Active => "active",
+        EdgeStatus::Completed => "completed",
+        EdgeStatus::Drained => "drained",
+    }
+}
+
+/// The word of a disposition; absent means append.
+pub(crate) fn disposition(disposition: i32) -> Option<&'static str> {
+    match Disposition::try_from(disposition).unwrap_or_default() {
+        Disposition::Unspecified => None,
+        Disposition::Append => Some("append"),
+        Disposition::Replace => Some("replace"),
+    }
+}
+
+/// The word of a severity.
+pub(crate) fn severity(severity: i32) -> &'static str {
+    match Severity::try_from(severity).unwrap_or_default() {
+        Severity::Unspecified | Severity::Info => "info",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// How much subscribers are told.
+pub(crate) fn parse_event_detail(word: &str) -> Option<EventDetail> {
+    Some(match word {
+        "full" => EventDetail::Full,
+        "outputs" => EventDetail::Outputs,
+        "terminal" => EventDetail::Terminal,
+        _ => return None,
+    })
+}
+
+/// Whether media are saved.
+pub(crate) fn parse_asset_persistence(word: &str) -> Option<AssetPersistence> {
+    Some(match word {
+        "auto" => AssetPersistence::Auto,
+        "temporary" => AssetPersistence::Temporary,
+        _ => return None,
+    })
+}
+
+/// The word of a row's status.
+pub(crate) fn generation_status(status: i32) -> &'static str {
+    match GenerationStatus::try_from(status).unwrap_or_default() {
+        GenerationStatus::Unspecified | GenerationStatus::Running => "running",
+        GenerationStatus::Completed => "completed",
+        GenerationStatus::Failed => "failed",
+        GenerationStatus::Cancelled => "cancelled",
+        GenerationStatus::Interrupted => "interrupted",
+    }
+}
+
+/// The status of a row that a word names.
+pub(crate) fn parse_generation_status(word: &str) -> Option<GenerationStatus> {
+    Some(match word {
+        "running" => GenerationStatus::Running,
+        "completed" => GenerationStatus::Completed,
+        "failed" => GenerationStatus::Failed,
+        "cancelled" => GenerationStatus::Cancelled,
+        "interrupted" => GenerationStatus::Interrupted,
+        _ => return None,
+    })
+}
+
+/// How far a submission got.
+pub(crate) fn submission(status: i32) -> Option<&'static str> {
+    match SubmissionStatus::try_from(status).unwrap_or_default() {
+        SubmissionStatus::Unspecified => None,
+        SubmissionStatus::Accepted => Some("accepted"),
+        SubmissionStatus::Submitting => Some("submitting"),
+        SubmissionStatus::Submitted => Some("submitted"),
+        SubmissionStatus::Unknown => Some("unknown"),
+    }
+}
+
+/// What the provider says of its job.
+pub(crate) fn provider(status: i32) -> Option<&'static str> {
+    match ProviderStatus::try_from(status).unwrap_or_default() {
+        ProviderStatus::Unspecified => None,
+        ProviderStatus::Queued => Some("queued"),
+        ProviderStatus::Running => Some("running"),
+        ProviderStatus::Succeeded => Some("succeeded"),
+        ProviderStatus::Failed => Some("failed"),
+        ProviderStatus::Cancelled => Some("cancelled"),
+    }
+}
+
+/// How far the outputs got.
+pub(crate) fn output(status: i32) -> Option<&'static str> {
+    match OutputStatus::try_from(status).unwrap_or_default() {
+        OutputStatus::Unspecified => None,
+        OutputStatus::Pending => Some("pending"),
+        OutputStatus::Saving => Some("saving"),
+        OutputStatus::Ready => Some("ready"),
+        OutputStatus::Retrying => Some("retrying"),
+        OutputStatus::Unavailable => Some("unavailable"),
+        OutputStatus::None => Some("none"),
+    }
+}
+
+/// The surface that asked.
+pub(crate) fn surface(surface: i32) -> Option<&'static str> {
+    match Surface::try_from(surface).unwrap_or_default() {
+        Surface::Unspecified => None,
+        Surface::Workflow => Some("workflow"),
+        Surface::Capability => Some("capability"),
+        Surface::Chat => Some("chat"),
+        Surface::Rpc => Some("rpc"),
+        Surface::Cli => Some("cli"),
+        Surface::App => Some("app"),
+    }
+}
+
+/// What costs are grouped by.
+pub(crate) fn parse_cost_group(word: &str) -> Option<CostGroup> {
+    Some(match word {
+        "provider" => CostGroup::Provider,
+        "model" => CostGroup::Model,
+        "capability" => CostGroup::Capability,
+        "job" => CostGroup::Job,
+        "day" => CostGroup::Day,
+        "node" => CostGroup::Node,
+        _ => return None,
+    })
+}

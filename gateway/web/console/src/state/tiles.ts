@@ -1,0 +1,274 @@
+/**
+ * From the state of a run, the ledger and the stored assets to what the run's page shows: groups of tiles, one group per
+ * node. Pure; the drawing is in `components/tile.tsx`.
+ */
+
+import {
+  type Asset,
+  type Generation,
+  type Graph,
+  type Leaf,
+  type NodeState,
+  type Prediction,
+  type RunState,
+  type Variant,
+  hasEnded,
+  leavesOf,
+  predictionsOf,
+  variantsOf,
+} from "@atelier/client";
+import { typeName } from "./format.ts";
+
+/** One call to a provider, whether its news came from the run's frames or from the ledger. */
+export interface Call {
+  id: string;
+  status: string;
+  provider: string;
+  model: string;
+  capability: string;
+  params: Record<string, unknown>;
+  cost: string | null;
+  currency: string | null;
+  durationMs: number | null;
+  error: string | null;
+}
+
+/** One thing in a group: an artifact, or a call that has not become one. */
+export interface Tile {
+  key: string;
+  nodeId: string;
+  nodeName: string;
+  /** Which variant; null for a call without one. */
+  index: number | null;
+  state: "ready" | "pending" | "failed" | "cancelled";
+  leaf: Leaf | null;
+  assetId: string | null;
+  call: Call | null;
+  prompt: string | null;
+  seed: string | null;
+  error: string | null;
+}
+
+/** A node with everything it has made. */
+export interface Group {
+  node: NodeState;
+  title: string;
+  /** Whether the node only hands on what others made. */
+  sink: boolean;
+  tiles: Tile[];
+}
+
+/** What the page knows besides the frames. */
+export interface Known {
+  graph: Graph | undefined;
+  generations: readonly Generation[];
+  assets: readonly Asset[];
+  assetUrl: (id: string) => string;
+}
+
+/** The run's nodes in the order of the graph, with their tiles. */
+export function groupsOf(state: RunState, known: Known): Group[] {
+  const calls = callsOf(state, known.generations);
+  const groups = nodesOf(state, known.graph).map((node) => ({
+    node,
+    title: titleOf(node),
+    sink: isSink(node.type),
+    tiles: tilesOf(state, node, calls, known),
+  }));
+  if (state.variants.size === 0 && hasEnded(state.status)) addAssets(groups, calls, known);
+  return groups.map((group) => (group.sink ? { ...group, sink: onlyHandsOn(group, groups) } : group));
+}
+
+function callsOf(state: RunState, generations: readonly Generation[]): Map<string, Call> {
+  const calls = new Map<string, Call>();
+  for (const one of state.predictions.values()) calls.set(one.id, fromPrediction(one));
+  for (const one of generations) {
+    // The ledger knows of charges that were stated later; the frames know of ends that were not read yet.
+    const before = calls.get(one.id);
+    if (before === undefined || one.status !== "running" || before.status === "running") calls.set(one.id, fromGeneration(one));
+  }
+  return calls;
+}
+
+function fromPrediction(one: Prediction): Call {
+  return {
+    id: one.id,
+    status: one.status,
+    provider: one.provider,
+    model: one.model,
+    capability: one.capability,
+    params: one.params,
+    cost: one.cost,
+    currency: one.currency,
+    durationMs: one.duration === null ? null : one.duration * 1_000,
+    error: one.error,
+  };
+}
+
+function fromGeneration(one: Generation): Call {
+  return {
+    id: one.id,
+    status: one.status,
+    provider: one.provider,
+    model: one.model,
+    capability: one.capability,
+    params: one.params,
+    cost: one.cost,
+    currency: one.currency,
+    durationMs: one.duration_ms,
+    error: one.error,
+  };
+}
+
+function nodesOf(state: RunState, graph: Graph | undefined): NodeState[] {
+  const nodes: NodeState[] = [];
+  for (const { id, type } of graph?.nodes ?? []) {
+    const seen = state.nodes.get(id);
+    if (seen !== undefined) nodes.push(seen);
+    else if (!/\.(constant|input)\./i.test(type)) {
+      const status = hasEnded(state.status) ? "stopped" : "waiting";
+      nodes.push({ id, name: "", type, status, error: null, properties: {} });
+    }
+  }
+  for (const node of state.nodes.values()) if (!nodes.some((one) => one.id === node.id)) nodes.push(node);
+  return nodes;
+}
+
+function titleOf(node: NodeState): string {
+  if (node.name !== "" && node.name !== node.id) return node.name;
+  return node.type === "" ? node.id : typeName(node.type);
+}
+
+function isSink(type: string): boolean {
+  return /\.output\.|output$|\.preview$/i.test(type);
+}
+
+/** A sink whose every value was made by another node shows nothing of its own. */
+function onlyHandsOn(sink: Group, groups: readonly Group[]): boolean {
+  const made = new Set(groups.filter((one) => !one.sink).flatMap((one) => one.tiles.map(contentOf)));
+  return sink.tiles.every((tile) => made.has(contentOf(tile)));
+}
+
+function contentOf(tile: Tile): string {
+  if (tile.assetId !== null) return tile.assetId;
+  if (tile.leaf?.kind === "text") return tile.leaf.text;
+  return tile.leaf?.kind === "json" ? JSON.stringify(tile.leaf.value) : tile.key;
+}
+
+function tilesOf(state: RunState, node: NodeState, calls: ReadonlyMap<string, Call>, known: Known): Tile[] {
+  const variants = variantsOf(state, node.id);
+  const tiles = variants.flatMap((variant) => variantTiles(node, variant, calls, known));
+  const used = new Set(variants.flatMap((one) => one.generationIds));
+  const open = predictionsOf(state, node.id).filter((one) => !used.has(one.id));
+  for (const { id } of open) {
+    const call = calls.get(id);
+    if (call === undefined) continue;
+    const tileState = openState(call, state, node);
+    if (tileState !== null) tiles.push({ ...bare(node, `call:${id}`), state: tileState, ...told(call), error: call.error });
+  }
+  return tiles;
+}
+
+function openState(call: Call, state: RunState, node: NodeState): Tile["state"] | null {
+  switch (call.status) {
+    case "failed":
+    case "interrupted":
+      return "failed";
+    case "cancelled":
+      return "cancelled";
+    case "completed":
+      // The provider is done and the artifact is on its way.
+      return node.status === "running" && !hasEnded(state.status) ? "pending" : null;
+    default:
+      return hasEnded(state.status) ? "cancelled" : "pending";
+  }
+}
+
+function variantTiles(node: NodeState, variant: Variant, calls: ReadonlyMap<string, Call>, known: Known): Tile[] {
+  const leaves = leavesOf(variant.outputs, known.assetUrl);
+  return leaves.map((leaf) => {
+    const assetId = "assetId" in leaf ? leaf.assetId : null;
+    const asset = known.assets.find((one) => one.id === assetId);
+    const ids = asset !== undefined && asset.generation_ids.length > 0 ? asset.generation_ids : variant.generationIds;
+    const call = ids.map((id) => calls.get(id)).find((one) => one !== undefined) ?? null;
+    const tile = bare(node, `${variant.index}:${leaf.at.handle}:${leaf.at.element ?? ""}`);
+    const stated = told(call);
+    return {
+      ...tile,
+      ...stated,
+      index: variant.index,
+      leaf,
+      assetId,
+      prompt: stated.prompt ?? promptOf(variant.properties) ?? promptOf(asset?.metadata ?? {}),
+    };
+  });
+}
+
+function bare(node: NodeState, key: string): Tile {
+  return {
+    key: `${node.id}:${key}`,
+    nodeId: node.id,
+    nodeName: titleOf(node),
+    index: null,
+    state: "ready",
+    leaf: null,
+    assetId: null,
+    call: null,
+    prompt: null,
+    seed: null,
+    error: null,
+  };
+}
+
+function told(call: Call | null): Pick<Tile, "call" | "prompt" | "seed"> {
+  const seed = call?.params["seed"];
+  return {
+    call,
+    prompt: call === null ? null : promptOf(call.params),
+    seed: typeof seed === "number" || typeof seed === "string" ? String(seed) : null,
+  };
+}
+
+/** What a call was asked for, in its own words. */
+export function promptOf(params: Record<string, unknown>): string | null {
+  for (const key of ["prompt", "text", "input"]) {
+    const value = params[key];
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return null;
+}
+
+/** For runs whose frames are no longer kept: their artifacts are. */
+function addAssets(groups: Group[], calls: ReadonlyMap<string, Call>, known: Known): void {
+  const sorted = [...known.assets].sort((a, b) => (a.index ?? 0) - (b.index ?? 0) || a.created_at.localeCompare(b.created_at));
+  for (const asset of sorted) {
+    const nodeId = asset.node_id ?? "";
+    let group = groups.find((one) => one.node.id === nodeId);
+    if (group === undefined) {
+      const node: NodeState = { id: nodeId, name: nodeId || "run", type: "", status: "completed", error: null, properties: {} };
+      group = { node, title: titleOf(node), sink: false, tiles: [] };
+      groups.push(group);
+    }
+    const call = asset.generation_ids.map((id) => calls.get(id)).find((one) => one !== undefined) ?? null;
+    const tile = bare(group.node, `asset:${asset.id}`);
+    const stated = told(call);
+    group.tiles.push({
+      ...tile,
+      ...stated,
+      index: asset.index,
+      leaf: leafOfAsset(asset, known.assetUrl),
+      assetId: asset.id,
+      prompt: stated.prompt ?? promptOf(asset.metadata),
+    });
+  }
+}
+
+/** A stored artifact as a value to show. */
+export function leafOfAsset(asset: Asset, assetUrl: (id: string) => string): Leaf {
+  const at = { handle: asset.handle ?? "output", element: asset.element };
+  const found = { at, url: assetUrl(asset.id), assetId: asset.id };
+  const main = asset.content_type.split("/")[0] ?? "";
+  if (main === "image" || main === "audio" || main === "video") return { kind: main, type: main, ...found };
+  if (main === "text" || asset.content_type === "application/json") return { kind: "document", type: "text", ...found };
+  return { kind: "file", type: asset.content_type, ...found };
+}

@@ -1,0 +1,7 @@
+//! The services over gRPC: messages in, domain calls, messages out.
+
+mod job_service;
+mod node_service;
+
+pub use job_service::JobApi;
+pub use node_service::NodeApi;

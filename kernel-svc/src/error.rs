@@ -1,0 +1,95 @@
+//! What can go wrong in the kernel, by what the caller can do about it.
+
+use atelier_proto::reason::{self, Problem};
+use sea_orm::DbErr;
+use tonic::{Code, Status};
+
+/// An error of the kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No such run of the caller.
+    #[error("job {0} not found")]
+    JobNotFound(String),
+    /// No such workflow of the caller.
+    #[error("workflow {0} not found")]
+    WorkflowNotFound(String),
+    /// No such node type.
+    #[error("node type {0} not found")]
+    NodeTypeNotFound(String),
+    /// A field of the request is wrong.
+    #[error("{field}: {wrong}")]
+    InvalidField {
+        /// The field.
+        field: &'static str,
+        /// What is wrong with it.
+        wrong: String,
+    },
+    /// The page token is not of this list.
+    #[error("page_token: not a token of this list")]
+    InvalidPageToken,
+    /// The graph cannot be read at all.
+    #[error("graph: {0}")]
+    MalformedGraph(String),
+    /// The job id was used for another request.
+    #[error("job id {0} is already used for another request")]
+    JobIdUsed(String),
+    /// Another instance drives the run.
+    #[error("job {0} is driven by another instance")]
+    Fenced(String),
+    /// Too many runs wait already.
+    #[error("too many runs are waiting ({0})")]
+    QueueFull(usize),
+    /// The service is going down.
+    #[error("the kernel is going down")]
+    Draining,
+    /// The log cannot be decoded.
+    #[error("the log of a job is damaged")]
+    DamagedLog,
+    /// The store cannot be reached.
+    #[error("cannot reach the store of jobs")]
+    Store(#[from] DbErr),
+    /// The database layer failed.
+    #[error("cannot reach the store of jobs")]
+    Database(#[from] atelier_common::db::DbError),
+    /// A task of ours died.
+    #[error("a task of the kernel ended early")]
+    Died,
+}
+impl Error {
+    fn parts(&self) -> (Code, &'static str) {
+        match self {
+            Self::JobNotFound(_) => (Code::NotFound, reason::JOB_NOT_FOUND),
+            Self::WorkflowNotFound(_) => (Code::NotFound, reason::WORKFLOW_NOT_FOUND),
+            Self::NodeTypeNotFound(_) => (Code::NotFound, reason::NODE_TYPE_NOT_FOUND),
+            Self::InvalidField { .. } => (Code::InvalidArgument, reason::INVALID_FIELD),
+            Self::InvalidPageToken => (Code::InvalidArgument, reason::INVALID_PAGE_TOKEN),
+            Self::MalformedGraph(_) => (Code::InvalidArgument, reason::MALFORMED_GRAPH),
+            Self::JobIdUsed(_) => (Code::AlreadyExists, reason::JOB_ID_USED),
+            Self::Fenced(_) => (Code::Aborted, reason::FENCED),
+            Self::QueueFull(_) => (Code::ResourceExhausted, reason::OVERLOADED),
+            Self::Draining => (Code::Unavailable, reason::DRAINING),
+            Self::Store(_) | Self::Database(_) => (Code::Unavailable, reason::DATABASE_UNAVAILABLE),
+            Self::DamagedLog | Self::Died => (Code::Internal, reason::INTERNAL),
+        }
+    }
+}
+impl From<Error> for Status {
+    fn from(error: Error) -> Self {
+        let (code, reason) = error.parts();
+        if matches!(code, Code::Internal | Code::Unavailable) {
+            tracing::error!(error = &error as &dyn std::error::Error, reason, "a call failed");
+        }
+        let mut problem = Problem::new(code, reason, "kernel.atelier", error.to_string());
+        match &error {
+            Error::JobNotFound(id) | Error::JobIdUsed(id) | Error::Fenced(id) => problem = problem.with("job_id", id),
+            Error::WorkflowNotFound(id) => problem = problem.with("workflow_id", id),
+            Error::NodeTypeNotFound(node_type) => problem = problem.with("node_type", node_type),
+            Error::InvalidField { field, wrong } => problem = problem.field(*field, wrong.as_str()),
+            Error::InvalidPageToken => problem = problem.field("page_token", "not a token of this list"),
+            Error::MalformedGraph(wrong) => problem = problem.field("graph", wrong.as_str()),
+            Error::QueueFull(waiting) => problem = problem.with("waiting", waiting),
+            Error::Draining | Error::DamagedLog | Error::Store(_) | Error::Database(_) | Error::Died => {}
+        }
+        problem.into()
+    }
+}

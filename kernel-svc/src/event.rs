@@ -1,0 +1,158 @@
+//! What the engine and node code say, before the relay stamps and stores it: bare events without job, number or index.
+
+use std::sync::Arc;
+
+use atelier_proto::{
+    kernel::v1::{Disposition, EdgeStatus, Issue, JobStatus, NodeStatus, Severity},
+    tracker::v1::Generation,
+    value::{Map, MediaRef, Value},
+};
+use tokio::sync::mpsc;
+
+use crate::node::NodeError;
+
+/// One bare event of a run.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The run changed its state: running first, one terminal last.
+    Job {
+        /// The state.
+        status: JobStatus,
+        /// Why it failed.
+        error: Option<String>,
+        /// Machine-readable reason.
+        error_code: Option<String>,
+        /// With a completed run: values for each output's name.
+        outputs: Option<Map>,
+        /// What is wrong with the graph.
+        issues: Vec<Issue>,
+    },
+    /// The run waits for a slot.
+    Queued {
+        /// Place in the queue, from 1.
+        position: u32,
+    },
+    /// A node changed its state.
+    Node {
+        /// The node.
+        node: Arc<NodeLabel>,
+        /// The state.
+        status: NodeStatus,
+        /// The last result, with completed; the state, with suspended.
+        result: Option<Map>,
+        /// Text of an error or a warning.
+        error: Option<String>,
+        /// Cause of an error.
+        detail: Option<Box<NodeError>>,
+        /// Static properties.
+        properties: Arc<Map>,
+    },
+    /// A node committed one whole artifact. The relay gives it its index under `invocation`.
+    Artifact {
+        /// The node.
+        node: Arc<NodeLabel>,
+        /// Key of the commit: lineage and ordinal, unique for the node in the run.
+        invocation: String,
+        /// The result by handle.
+        outputs: Map,
+        /// Scalar inputs; `None` when there are none.
+        properties: Option<Map>,
+        /// Generations of the invocation.
+        generation_ids: Vec<String>,
+    },
+    /// Something to show right now.
+    Output {
+        /// The node.
+        node: Arc<NodeLabel>,
+        /// Name of the output.
+        output_name: Arc<str>,
+        /// The value.
+        value: Value,
+        /// Declared type, else `any`.
+        output_type: Arc<str>,
+        /// How it joins what is shown.
+        disposition: Disposition,
+        /// On the last piece.
+        done: bool,
+    },
+    /// Traffic on an edge.
+    Edge {
+        /// The edge.
+        edge_id: Arc<str>,
+        /// Its state.
+        status: EdgeStatus,
+        /// Values so far.
+        counter: Option<i64>,
+    },
+    /// Something that node code said.
+    Note {
+        /// The node.
+        node: Arc<NodeLabel>,
+        /// What it said.
+        note: Note,
+    },
+}
+
+/// How a node is called in events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NodeLabel {
+    /// Its id.
+    pub id: Arc<str>,
+    /// Its name, if the author gave one.
+    pub name: Option<Arc<str>>,
+    /// Its type.
+    pub node_type: Arc<str>,
+}
+
+/// Something that node code says beside its results.
+#[derive(Debug, Clone)]
+pub enum Note {
+    /// How far it is.
+    Progress {
+        /// Steps done.
+        progress: i64,
+        /// Steps in all.
+        total: i64,
+        /// The output so far.
+        preview: Option<MediaRef>,
+    },
+    /// A line of its log.
+    Log {
+        /// The text.
+        content: String,
+        /// How grave it is.
+        severity: Severity,
+    },
+    /// A call to a provider opened or settled its row.
+    Prediction(Box<Generation>),
+    /// Tokens that are not an output.
+    Chunk {
+        /// The piece.
+        content: String,
+        /// Whether it is the last one.
+        done: bool,
+        /// Whether it is a model's thinking.
+        thinking: bool,
+    },
+}
+
+/// Where events go: bounded; full means that the relay is behind, and the actor waits.
+pub type EventSender = mpsc::Sender<Event>;
+
+/// Where notes of one node go.
+#[derive(Clone)]
+pub struct NoteSink {
+    label: Arc<NodeLabel>,
+    events: EventSender,
+}
+impl NoteSink {
+    /// A sink for a node's notes.
+    #[must_use]
+    pub fn new(label: Arc<NodeLabel>, events: EventSender) -> Self {
+        Self { label, events }
+    }
+    /// Sends a note; waits while the relay is behind; a closed relay is not the node's concern.
+    pub async fn send(&self, note: Note) {
+        let _ = self.events.send(Event::Note { node: Arc::clone(&self.label), note }).await;
+    }
+}

@@ -1,0 +1,99 @@
+//! Everything that is wrong with a workflow, at once; and the steps of the same order that lead to a plan.
+
+use std::collections::HashSet;
+
+use atelier_proto::{kernel::v1::Issue, value::Map};
+use serde_json::Value as Json;
+
+use super::{
+    bypass::bypass,
+    correlation::correlate,
+    load::{LoadOptions, load_lenient},
+    model::HydratedGraph,
+    plan::Plan,
+    required::{missing_inputs, missing_params, wrong_params},
+    validate::validate,
+};
+use crate::node::Registry;
+
+/// Everything that would keep a workflow from running, collected: unknown types, dangling edges, cycles, inputs that
+/// nothing feeds, parameters that are missing or of the wrong type. Empty when it can run.
+#[must_use]
+pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    let graph = match load_lenient(graph, registry, &LoadOptions::default(), &mut issues) {
+        Ok(graph) => bypass(graph),
+        Err(malformed) => return vec![malformed],
+    };
+    let structural = validate(&graph);
+    let correlated = correlate(&graph).err().unwrap_or_default();
+    // One fault found twice is told once, in the words of the structural rules.
+    let told = |code: &str, issue: &Issue| {
+        structural.iter().any(|other| other.code == code && other.node_id == issue.node_id)
+    };
+    issues.extend(correlated.into_iter().filter(|issue| match issue.code.as_str() {
+        "graph.cycle" => !told("graph.cycle", issue) && !told("graph.self_loop", issue),
+        "corr.multi_edge_scalar" => !told("graph.multi_edge_scalar", issue),
+        _ => true,
+    }));
+    issues.extend(structural);
+    issues.extend(missing_inputs(&graph));
+    issues.extend(missing_params(&graph, params));
+    issues.extend(wrong_params(&graph, params));
+    issues
+}
+
+/// What keeps a run from starting.
+#[derive(Debug, Clone)]
+pub struct Rejection {
+    /// The first code.
+    pub code: String,
+    /// One text for all of it.
+    pub message: String,
+    /// All of it.
+    pub issues: Vec<Issue>,
+}
+impl Rejection {
+    fn of(issues: Vec<Issue>) -> Self {
+        let code = issues.first().map(|issue| issue.code.clone()).unwrap_or_default();
+        let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
+        Self { code, message: texts.join("; "), issues }
+    }
+}
+
+/// A plan and what was left out on the way.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// What runs.
+    pub plan: Plan,
+    /// Edges that were dropped because one of their nodes is not there.
+    pub dropped_edges: Vec<String>,
+}
+
+/// The steps before a run, in the order of kernel specification 1.6: bypass, dangling edges, correlation, structure,
+/// required inputs, parameters. The first step that finds something ends it, with all issues of that step.
+///
+/// # Errors
+/// What keeps the run from starting.
+pub fn prepare(graph: HydratedGraph, params: &Map) -> Result<Prepared, Rejection> {
+    let mut graph = bypass(graph);
+    let ids: HashSet<_> = graph.nodes.iter().map(|node| node.id.clone()).collect();
+    let mut dropped_edges = Vec::new();
+    graph.edges.retain(|edge| {
+        let whole = ids.contains(&edge.source) && ids.contains(&edge.target);
+        if !whole {
+            dropped_edges.push(edge.id.to_string());
+        }
+        whole
+    });
+    let facts = correlate(&graph).map_err(Rejection::of)?;
+    let reject = |issues: Vec<Issue>| if issues.is_empty() { Ok(()) } else { Err(Rejection::of(issues)) };
+    reject(validate(&graph))?;
+    reject(missing_inputs(&graph).into_iter().chain(wrong_params(&graph, params)).collect())?;
+    let missing = missing_params(&graph, params);
+    if !missing.is_empty() {
+        let message = super::required::missing_params_message(&graph, &missing);
+        return Err(Rejection { message, ..Rejection::of(missing) });
+    }
+    Ok(Prepared { plan: Plan::new(&graph, facts), dropped_edges })
+}

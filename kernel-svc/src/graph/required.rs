@@ -1,0 +1,106 @@
+//! Values that must be there before a run starts: parameters of its inputs, and required inputs of its nodes.
+
+use std::collections::{HashMap, HashSet};
+
+use atelier_proto::{kernel::v1::Issue, value::{Map, Value}};
+
+use super::{
+    model::{HydratedGraph, Node, issue},
+    types::{compatible, infer},
+};
+
+/// For each node the inputs that a data edge enters, and the nodes that any edge enters.
+struct Connected<'a> {
+    handles: HashMap<&'a str, HashSet<&'a str>>,
+    any: HashSet<&'a str>,
+}
+impl<'a> Connected<'a> {
+    fn of(graph: &'a HydratedGraph) -> Self {
+        let mut handles: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for edge in graph.edges.iter().filter(|edge| !edge.control) {
+            handles.entry(&edge.target).or_default().insert(&edge.target_handle);
+        }
+        Self { handles, any: graph.edges.iter().map(|edge| &*edge.target).collect() }
+    }
+    fn external(&self, node: &Node) -> bool {
+        node.is_input() && !self.any.contains(&*node.id)
+    }
+}
+
+/// Required inputs without an edge, a value or a default. Handles with an incoming data edge count as given; so does what
+/// the events of a controlled node may bring. An explicit null is no value here.
+#[must_use]
+pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
+    let connected = Connected::of(graph);
+    let mut issues = Vec::new();
+    for node in graph.nodes.iter().filter(|node| !connected.external(node) && !node.flags.controlled) {
+        let fed = connected.handles.get(&*node.id);
+        let statics = node.static_values();
+        let missing = |name: &str| {
+            !fed.is_some_and(|handles| handles.contains(name)) && statics.get(name).is_none_or(|value| value.is_null())
+        };
+        let declared = node.meta.inputs.iter().filter(|input| input.required).map(|input| input.name.as_str());
+        let added = node.dynamic_inputs.iter().filter(|(_, slot)| slot.required).map(|(name, _)| name.as_str());
+        for name in declared.chain(added).filter(|name| missing(name)) {
+            let text = format!("input {name} of node {} ({}) needs a value or an edge", node.id, node.node_type);
+            issues.push(issue("input.missing", Some(node), name, text));
+        }
+    }
+    issues
+}
+
+/// Inputs of the run that nothing gives a value: no parameter, no property `value`, no pushes to come. A parameter that
+/// is null is given.
+#[must_use]
+pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
+    let connected = Connected::of(graph);
+    let open = graph.nodes.iter().filter(|node| connected.external(node) && !node.flags.streaming_output);
+    let given = |node: &Node| params.contains_key(node.input_name()) || node.static_values().contains_key("value");
+    open.filter(|node| !given(node))
+        .map(|node| {
+            let text = format!("the run needs a value for its input {} (node {})", node.input_name(), node.id);
+            issue("input.required", Some(node), "value", text)
+        })
+        .collect()
+}
+
+/// Parameters whose value does not fit the declared type of their input.
+#[must_use]
+pub fn wrong_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
+    let connected = Connected::of(graph);
+    let mut issues = Vec::new();
+    for node in graph.nodes.iter().filter(|node| connected.external(node)) {
+        let Some(value) = params.get(node.input_name()) else { continue };
+        if let (Some(declared), Some(actual)) = (node.inputs.get("value"), infer(value))
+            && !fits(value, &actual, declared)
+        {
+            let name = node.input_name();
+            let text = format!("parameter {name} (node {}) must be of type {declared}, not {actual}", node.id);
+            issues.push(issue("input.wrong_type", Some(node), "value", text));
+        }
+    }
+    issues
+}
+
+/// Types of which a value can be judged; values of all others are left to the node.
+const JUDGED: &[&str] = &["str", "int", "float", "number", "bool", "list", "dict", "image", "audio", "video", "union"];
+
+fn fits(value: &Value, actual: &str, declared: &str) -> bool {
+    let base = declared.split('[').next().unwrap_or_default().trim();
+    let object = base == "dict" && value.as_map().is_some();
+    object || !JUDGED.contains(&base) || compatible(actual, declared)
+}
+
+/// One sentence that lists the distinct names of missing parameters.
+#[must_use]
+pub fn missing_params_message(graph: &HydratedGraph, issues: &[Issue]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for issue in issues {
+        if let Some(node) = graph.nodes.iter().find(|node| *node.id == *issue.node_id)
+            && !names.contains(&node.input_name())
+        {
+            names.push(node.input_name());
+        }
+    }
+    format!("the run needs values for its inputs {}", names.join(", "))
+}

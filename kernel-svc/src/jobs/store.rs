@@ -1,0 +1,276 @@
+//! Rows of runs: written once when a run is asked for, read scoped by their owner.
+
+use atelier_common::{clock::Clock, db::Db, identity::Caller};
+use atelier_proto::{
+    common::v1::MapValue,
+    kernel::v1::{Issue, Job, ListJobsRequest, RunOptions},
+    time,
+};
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use prost::Message;
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, sea_query::Expr,
+};
+
+use super::status_of;
+use crate::{
+    entity::jobs::{ActiveModel, Column, Entity, Model},
+    error::Error,
+};
+
+/// Rows on a page when none is asked for.
+const DEFAULT_PAGE: u64 = 50;
+/// Rows on a page at most.
+const MAX_PAGE: u64 = 500;
+
+/// Reads and writes rows of runs.
+#[derive(Clone)]
+pub struct Store {
+    db: Db,
+    clock: Clock,
+}
+/// A run to record.
+pub struct NewJob<'a> {
+    pub(super) job_id: &'a str,
+    pub(super) workflow_id: Option<&'a str>,
+    pub(super) name: &'a str,
+    pub(super) graph: &'a str,
+    pub(super) params: &'a MapValue,
+    pub(super) options: &'a RunOptions,
+    pub(super) owner: &'a str,
+    pub(super) lease_until: i64,
+}
+impl NewJob<'_> {
+    fn fingerprint(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        for part in [self.graph.as_bytes(), &self.params.encode_to_vec(), &self.options.encode_to_vec()] {
+            hash.update(&part.len().to_be_bytes()).update(part);
+        }
+        hash.update(self.workflow_id.unwrap_or_default().as_bytes());
+        hash.finalize().to_hex().to_string()
+    }
+}
+/// A page of runs.
+pub struct Page {
+    /// The rows, newest first.
+    pub rows: Vec<Model>,
+    /// Token of the next page; empty at the end.
+    pub next: String,
+}
+impl Store {
+    /// A store on a database.
+    #[must_use]
+    pub fn new(db: Db, clock: Clock) -> Self {
+        Self { db, clock }
+    }
+    /// The database.
+    #[must_use]
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+    /// Microseconds since the epoch.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.clock.now().timestamp_micros()
+    }
+    /// Records a run, or finds the one that has the id: the row, and whether it was recorded by this call.
+    ///
+    /// # Errors
+    /// [`Error::JobIdUsed`] when the id belongs to another request; store errors.
+    pub async fn insert(&self, caller: &Caller, new: NewJob<'_>) -> Result<(Model, bool), Error> {
+        let fingerprint = new.fingerprint();
+        let row = ActiveModel {
+            job_key: Set(uuid::Uuid::now_v7().to_string()),
+            user_id: Set(caller.user_id.clone()),
+            job_id: Set(new.job_id.to_owned()),
+            workflow_id: Set(new.workflow_id.map(ToOwned::to_owned)),
+            name: Set(new.name.to_owned()),
+            status: Set("queued".to_owned()),
+            error: Set(None),
+            error_code: Set(None),
+            issues: Set(None),
+            fingerprint: Set(fingerprint.clone()),
+            graph: Set(new.graph.to_owned()),
+            params: Set(new.params.encode_to_vec()),
+            options: Set(new.options.encode_to_vec()),
+            outputs: Set(None),
+            created_at: Set(self.now()),
+            started_at: Set(None),
+            finished_at: Set(None),
+            last_seq: Set(0),
+            artifact_count: Set(0),
+            owner: Set(Some(new.owner.to_owned())),
+            lease_until: Set(new.lease_until),
+            cancel_requested_at: Set(None),
+        };
+        let tx = self.db.begin().await?;
+        let known = Entity::find()
+            .filter(Column::UserId.eq(&caller.user_id))
+            .filter(Column::JobId.eq(new.job_id))
+            .one(&*tx)
+            .await?;
+        if let Some(known) = known {
+            return if known.fingerprint == fingerprint { Ok((known, false)) } else { Err(Error::JobIdUsed(known.job_id)) };
+        }
+        let row = Entity::insert(row).exec_with_returning(&*tx).await?;
+        tx.commit().await?;
+        Ok((row, true))
+    }
+    /// One run of the caller.
+    ///
+    /// # Errors
+    /// [`Error::JobNotFound`], the same for foreign and missing; store errors.
+    pub async fn get(&self, caller: &Caller, job_id: &str) -> Result<Model, Error> {
+        Entity::find()
+            .filter(Column::UserId.eq(&caller.user_id))
+            .filter(Column::JobId.eq(job_id))
+            .one(self.db.read())
+            .await?
+            .ok_or_else(|| Error::JobNotFound(job_id.to_owned()))
+    }
+    /// A page of the caller's runs, newest first.
+    ///
+    /// # Errors
+    /// A bad page size, token or status; store errors.
+    pub async fn list(&self, caller: &Caller, request: &ListJobsRequest) -> Result<Page, Error> {
+        let limit = match u64::try_from(request.page_size) {
+            Ok(0) => DEFAULT_PAGE,
+            Ok(size) => size.min(MAX_PAGE),
+            Err(_) => return Err(Error::InvalidField { field: "page_size", wrong: "must not be negative".to_owned() }),
+        };
+        let mut query = Entity::find().filter(Column::UserId.eq(&caller.user_id));
+        let status = request.status.map(|_| super::status_name(request.status()));
+        if let Some(status) = status {
+            query = query.filter(Column::Status.eq(status));
+        }
+        if let Some(workflow) = &request.workflow_id {
+            query = query.filter(Column::WorkflowId.eq(workflow));
+        }
+        let filter = format!("{status:?}/{:?}", request.workflow_id);
+        if !request.page_token.is_empty() {
+            let (at, key) = read_token(&request.page_token, &filter)?;
+            query = query.filter(
+                Condition::any()
+                    .add(Column::CreatedAt.lt(at))
+                    .add(Condition::all().add(Column::CreatedAt.eq(at)).add(Column::JobKey.lt(key))),
+            );
+        }
+        let mut rows = query
+            .order_by_desc(Column::CreatedAt)
+            .order_by_desc(Column::JobKey)
+            .limit(limit + 1)
+            .all(self.db.read())
+            .await?;
+        let more = u64::try_from(rows.len()).is_ok_and(|count| count > limit);
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let next = rows.last().filter(|_| more).map(|row| write_token(row, &filter)).unwrap_or_default();
+        Ok(Page { rows, next })
+    }
+    /// Notes that somebody asked to cancel a run; the first one counts.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn note_cancel(&self, job_key: &str) -> Result<(), Error> {
+        let tx = self.db.begin().await?;
+        Entity::update_many()
+            .col_expr(Column::CancelRequestedAt, Expr::value(self.now()))
+            .filter(Column::JobKey.eq(job_key))
+            .filter(Column::CancelRequestedAt.is_null())
+            .exec(&*tx)
+            .await?;
+        Ok(tx.commit().await?)
+    }
+}
+fn write_token(row: &Model, filter: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{}|{}|{}", row.created_at, row.job_key, short_hash(filter)))
+}
+fn read_token(token: &str, filter: &str) -> Result<(i64, String), Error> {
+    let text = URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = text.ok_or(Error::InvalidPageToken)?;
+    let mut parts = text.split('|');
+    match (parts.next().and_then(|at| at.parse().ok()), parts.next(), parts.next()) {
+        (Some(at), Some(key), Some(hash)) if hash == short_hash(filter) => Ok((at, key.to_owned())),
+        _ => Err(Error::InvalidPageToken),
+    }
+}
+fn short_hash(text: &str) -> String {
+    blake3::hash(text.as_bytes()).to_hex().chars().take(16).collect()
+}
+
+/// The message of a row; the graph only when asked for.
+///
+/// # Errors
+/// The row is damaged.
+pub fn to_proto(row: Model, with_graph: bool) -> Result<Job, Error> {
+    let decode = |bytes: Vec<u8>| MapValue::decode(bytes.as_slice()).map_err(|_| Error::DamagedLog);
+    let Model {
+        job_key: _,
+        user_id: _,
+        job_id,
+        workflow_id,
+        name,
+        status,
+        error,
+        error_code,
+        issues,
+        fingerprint: _,
+        graph,
+        params,
+        options: _,
+        outputs,
+        created_at,
+        started_at,
+        finished_at,
+        last_seq,
+        artifact_count,
+        owner: _,
+        lease_until: _,
+        cancel_requested_at: _,
+    } = row;
+    let duration = finished_at
+        .zip(started_at)
+        .and_then(|(end, start)| u64::try_from(end - start).ok())
+        .map(|micros| time::proto_duration(std::time::Duration::from_micros(micros)));
+    Ok(Job {
+        job_id,
+        workflow_id,
+        name,
+        status: status_of(&status).into(),
+        error,
+        error_code,
+        params: Some(decode(params)?),
+        outputs: outputs.map(decode).transpose()?.map(result_outputs),
+        created_at: Some(time::proto_from_micros(created_at)),
+        started_at: started_at.map(time::proto_from_micros),
+        finished_at: finished_at.map(time::proto_from_micros),
+        duration,
+        last_seq,
+        graph_json: with_graph.then_some(graph),
+        issues: issues.as_deref().map(read_issues).unwrap_or_default(),
+        artifact_count,
+    })
+}
+/// The row holds the whole result; its `outputs` are what callers ask for.
+fn result_outputs(result: MapValue) -> MapValue {
+    let outputs = result.entries.into_iter().find(|entry| entry.key == "outputs").and_then(|entry| entry.value);
+    match outputs.and_then(|value| value.kind) {
+        Some(atelier_proto::common::v1::value::Kind::MapValue(map)) => map,
+        _ => MapValue::default(),
+    }
+}
+fn read_issues(json: &str) -> Vec<Issue> {
+    let values: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
+    let text = |value: &serde_json::Value, key: &str| {
+        value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+    };
+    values
+        .iter()
+        .map(|value| Issue {
+            code: text(value, "code"),
+            node_id: text(value, "node_id"),
+            node_type: text(value, "node_type"),
+            property: text(value, "property"),
+            message: text(value, "message"),
+        })
+        .collect()
+}

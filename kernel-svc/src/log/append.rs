@@ -1,0 +1,151 @@
+//! Appending: one transaction holds a segment, its artifacts and what changes on the run's row.
+
+use sea_orm::{
+    ActiveValue::Set, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, sea_query::Expr,
+};
+
+use crate::{
+    entity::{artifacts, jobs, segments},
+    error::Error,
+};
+
+/// Events that are committed together.
+#[derive(Debug, Clone)]
+pub struct Segment {
+    /// Number of the first.
+    pub first_seq: i64,
+    /// Number of the last.
+    pub last_seq: i64,
+    /// How many are kept.
+    pub event_count: i64,
+    /// The events, encoded; empty when none is kept.
+    pub payload: Vec<u8>,
+}
+/// A commit of a node.
+#[derive(Debug, Clone)]
+pub struct ArtifactRow {
+    /// The node.
+    pub node_id: String,
+    /// k-th artifact of the node.
+    pub idx: i64,
+    /// Key of the commit.
+    pub invocation: String,
+    /// The event as committed, while its media are being saved; `None` when it is published by this very append.
+    pub event: Option<Vec<u8>>,
+}
+/// What changes on the run's row.
+#[derive(Debug, Clone, Default)]
+pub struct JobPatch {
+    /// New status.
+    pub status: Option<&'static str>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Machine-readable reason.
+    pub error_code: Option<String>,
+    /// Issues of the graph, JSON.
+    pub issues: Option<String>,
+    /// Results, a `MapValue`.
+    pub outputs: Option<Vec<u8>>,
+    /// When it started.
+    pub started_at: Option<i64>,
+    /// When it ended.
+    pub finished_at: Option<i64>,
+}
+/// One append to one run's log.
+#[derive(Debug, Clone)]
+pub struct Append {
+    /// The run.
+    pub job_key: String,
+    /// The instance that must still drive it.
+    pub owner: String,
+    /// Events to add.
+    pub segment: Option<Segment>,
+    /// Artifacts to commit.
+    pub artifacts: Vec<ArtifactRow>,
+    /// Artifacts committed before whose events are in this segment: node and index.
+    pub published: Vec<(String, i64)>,
+    /// Changes of the run's row.
+    pub patch: JobPatch,
+}
+
+/// Rows in one INSERT; both engines bound the number of parameters.
+const ROWS: usize = 500;
+
+/// Applies one append within a transaction.
+///
+/// # Errors
+/// [`Error::Fenced`] when another instance drives the run; store errors.
+pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error> {
+    let Append { job_key, owner, segment, artifacts, published, patch } = append;
+    let newly = artifacts.iter().filter(|artifact| artifact.event.is_none()).count() + published.len();
+    update_row(tx, &job_key, &owner, segment.as_ref().map(|segment| segment.last_seq), newly, patch).await?;
+    for rows in artifacts.chunks(ROWS) {
+        let rows = rows.iter().map(|artifact| artifacts::ActiveModel {
+            job_key: Set(job_key.clone()),
+            node_id: Set(artifact.node_id.clone()),
+            idx: Set(artifact.idx),
+            invocation: Set(artifact.invocation.clone()),
+            published: Set(artifact.event.is_none()),
+            event: Set(artifact.event.clone()),
+        });
+        artifacts::Entity::insert_many(rows).exec_without_returning(tx).await?;
+    }
+    for (node_id, idx) in published {
+        artifacts::Entity::update_many()
+            .col_expr(artifacts::Column::Published, Expr::value(true))
+            .col_expr(artifacts::Column::Event, Expr::value(Option::<Vec<u8>>::None))
+            .filter(artifacts::Column::JobKey.eq(&job_key))
+            .filter(artifacts::Column::NodeId.eq(node_id))
+            .filter(artifacts::Column::Idx.eq(idx))
+            .exec(tx)
+            .await?;
+    }
+    if let Some(segment) = segment.filter(|segment| !segment.payload.is_empty()) {
+        let row = segments::ActiveModel {
+            job_key: Set(job_key),
+            first_seq: Set(segment.first_seq),
+            last_seq: Set(segment.last_seq),
+            event_count: Set(segment.event_count),
+            payload: Set(segment.payload),
+        };
+        segments::Entity::insert(row).exec_without_returning(tx).await?;
+    }
+    Ok(())
+}
+
+async fn update_row(
+    tx: &impl ConnectionTrait,
+    job_key: &str,
+    owner: &str,
+    last_seq: Option<i64>,
+    published: usize,
+    patch: JobPatch,
+) -> Result<(), Error> {
+    use jobs::Column;
+    let JobPatch { status, error, error_code, issues, outputs, started_at, finished_at } = patch;
+    let published = i64::try_from(published).unwrap_or(i64::MAX);
+    let mut update = jobs::Entity::update_many()
+        .col_expr(Column::ArtifactCount, Expr::col(Column::ArtifactCount).add(published))
+        .filter(Column::JobKey.eq(job_key))
+        .filter(Column::Owner.eq(owner));
+    if let Some(seq) = last_seq {
+        update = update.col_expr(Column::LastSeq, Expr::value(seq));
+    }
+    if let Some(status) = status {
+        update = update.col_expr(Column::Status, Expr::value(status));
+    }
+    for (column, text) in [(Column::Error, error), (Column::ErrorCode, error_code), (Column::Issues, issues)] {
+        if text.is_some() {
+            update = update.col_expr(column, Expr::value(text));
+        }
+    }
+    if outputs.is_some() {
+        update = update.col_expr(Column::Outputs, Expr::value(outputs));
+    }
+    for (column, at) in [(Column::StartedAt, started_at), (Column::FinishedAt, finished_at)] {
+        if at.is_some() {
+            update = update.col_expr(column, Expr::value(at));
+        }
+    }
+    if update.exec(tx).await?.rows_affected == 1 { Ok(()) } else { Err(Error::Fenced(job_key.to_owned())) }
+}

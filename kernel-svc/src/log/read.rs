@@ -1,0 +1,144 @@
+//! Reading by cursor: pages from the database until the live tail takes over.
+
+use std::{collections::VecDeque, sync::Arc, time::Duration};
+
+use atelier_common::db::Db;
+use atelier_proto::kernel::v1::JobEvent;
+use prost::Message;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::{Live, decode};
+use crate::{
+    entity::{artifacts, jobs, segments},
+    error::Error,
+    jobs::is_terminal,
+};
+
+/// Segments that one page reads; their size is bounded by the relay's batches.
+const PAGE: u64 = 16;
+/// Events that one step takes from the tail.
+const STEP: usize = 256;
+/// How often a run that another process drives is looked at.
+const POLL: Duration = Duration::from_millis(250);
+
+/// Reads one run's log from a cursor to its end, at its reader's own speed.
+pub struct Reader {
+    db: Db,
+    job_key: String,
+    live: Option<Arc<Live>>,
+    cursor: i64,
+    page: VecDeque<Arc<JobEvent>>,
+    replay_only: bool,
+}
+impl Reader {
+    /// A reader after a cursor; `live` when this process drives the run.
+    #[must_use]
+    pub fn new(db: Db, job_key: String, live: Option<Arc<Live>>, after_seq: i64, replay_only: bool) -> Self {
+        Self { db, job_key, live, cursor: after_seq, page: VecDeque::new(), replay_only }
+    }
+    /// The next event; `None` when the run ended and all was read. Cancel safe.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub async fn next(&mut self) -> Result<Option<Arc<JobEvent>>, Error> {
+        loop {
+            if let Some(event) = self.page.pop_front() {
+                self.cursor = event.seq;
+                return Ok(Some(event));
+            }
+            // Before reading: what is published after this look wakes the wait below.
+            let newest = self.live.as_ref().map(|live| live.watch());
+            let ended = match &newest {
+                Some(newest) => newest.borrow().ended,
+                None => self.ended_in_row().await?,
+            };
+            self.page = self.fill().await?;
+            if !self.page.is_empty() {
+                continue;
+            }
+            if ended || self.replay_only {
+                return Ok(None);
+            }
+            match newest {
+                Some(mut newest) => {
+                    let cursor = self.cursor;
+                    // The sender lives as long as `self.live`.
+                    let _ = newest.wait_for(|newest| newest.seq > cursor || newest.ended).await;
+                }
+                None => tokio::time::sleep(POLL).await,
+            }
+        }
+    }
+    async fn fill(&self) -> Result<VecDeque<Arc<JobEvent>>, Error> {
+        if let Some(events) = self.live.as_ref().and_then(|live| live.after(self.cursor, STEP)) {
+            return Ok(events.into());
+        }
+        let rows = segments::Entity::find()
+            .filter(segments::Column::JobKey.eq(&self.job_key))
+            .filter(segments::Column::LastSeq.gt(self.cursor))
+            .order_by_asc(segments::Column::FirstSeq)
+            .limit(PAGE)
+            .all(self.db.read())
+            .await?;
+        let mut page = VecDeque::new();
+        for row in rows {
+            page.extend(decode(row.payload)?.into_iter().filter(|event| event.seq > self.cursor).map(Arc::new));
+        }
+        Ok(page)
+    }
+    async fn ended_in_row(&self) -> Result<bool, Error> {
+        let status: Option<String> = jobs::Entity::find_by_id(&self.job_key)
+            .select_only()
+            .column(jobs::Column::Status)
+            .into_tuple()
+            .one(self.db.read())
+            .await?;
+        Ok(status.is_none_or(|status| is_terminal(&status)))
+    }
+}
+/// How many kept events follow a cursor.
+///
+/// # Errors
+/// The store cannot be read.
+pub async fn count_after(db: &Db, job_key: &str, after_seq: i64) -> Result<i64, Error> {
+    let rows: Vec<(i64, i64)> = segments::Entity::find()
+        .filter(segments::Column::JobKey.eq(job_key))
+        .filter(segments::Column::LastSeq.gt(after_seq))
+        .select_only()
+        .column(segments::Column::FirstSeq)
+        .column(segments::Column::EventCount)
+        .order_by_asc(segments::Column::FirstSeq)
+        .into_tuple()
+        .all(db.read())
+        .await?;
+    let mut count = 0;
+    for (position, (first_seq, events)) in rows.into_iter().enumerate() {
+        if position == 0 && first_seq <= after_seq {
+            let row = segments::Entity::find_by_id((job_key.to_owned(), first_seq)).one(db.read()).await?;
+            let events = row.map(|row| decode(row.payload)).transpose()?.unwrap_or_default();
+            count += i64::try_from(events.iter().filter(|event| event.seq > after_seq).count()).unwrap_or(0);
+        } else {
+            count += events;
+        }
+    }
+    Ok(count)
+}
+/// Artifacts that were committed and whose event is not in the log yet, in the order of nodes and indexes.
+///
+/// # Errors
+/// The store cannot be read, or is damaged.
+pub async fn unpublished(db: &Db, job_key: &str) -> Result<Vec<(artifacts::Model, JobEvent)>, Error> {
+    let rows = artifacts::Entity::find()
+        .filter(artifacts::Column::JobKey.eq(job_key))
+        .filter(artifacts::Column::Published.eq(false))
+        .order_by_asc(artifacts::Column::NodeId)
+        .order_by_asc(artifacts::Column::Idx)
+        .all(db.read())
+        .await?;
+    rows.into_iter()
+        .map(|row| {
+            let event = row.event.as_deref().map(JobEvent::decode).transpose().map_err(|_| Error::DamagedLog)?;
+            Ok((row, event.unwrap_or_default()))
+        })
+        .collect()
+}

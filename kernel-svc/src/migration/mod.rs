@@ -1,0 +1,18 @@
+//! Tables of kernel-svc: runs, their event logs, their committed artifacts.
+
+mod m20261130_000001_jobs;
+
+use sea_orm_migration::prelude::*;
+
+/// The migrations, oldest first.
+pub struct Migrator;
+
+#[async_trait::async_trait]
+impl MigratorTrait for Migrator {
+    fn migrations() -> Vec<Box<dyn MigrationTrait>> {
+        vec![Box::new(m20261130_000001_jobs::Migration)]
+    }
+    fn migration_table_name() -> sea_orm::DynIden {
+        "kernel_migrations".into_iden()
+    }
+}

@@ -1,0 +1,361 @@
+//! Between the actors and everybody else: the only code that knows `job_id`, `seq` and `index`.
+//!
+//! Bare events come in; what subscribers are not meant to see is left out; the rest is stamped, committed to the log, and
+//! only then shown. An artifact is committed first, which gives it its index under its invocation key; then its media are
+//! saved; then it is visible. What happens in order stays in order.
+
+mod convert;
+mod filter;
+mod media;
+mod save;
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use atelier_common::{clock::Clock, db::GroupCommit};
+use atelier_proto::{
+    kernel::v1::{
+        JobEvent, JobStatus, RunOptions, job_event::Event as Frame,
+    },
+    time,
+};
+use futures_util::{StreamExt, stream};
+use prost::Message;
+use tokio::sync::mpsc;
+
+pub use save::Saver;
+
+use crate::{
+    error::Error,
+    event::Event,
+    jobs::status_name,
+    log::{self, Append, ArtifactRow, JobPatch, Live, Segment},
+    node::Registry,
+};
+use convert::Converted;
+use media::KnownMedia;
+
+/// Events that are committed together at most.
+pub const BATCH: usize = 512;
+/// Artifacts of one run whose media are saved at the same time at most.
+const SAVES: usize = 4;
+
+/// Which run a relay works for.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    /// Internal key.
+    pub job_key: String,
+    /// The id that its client knows.
+    pub job_id: String,
+    /// The workflow it belongs to.
+    pub workflow_id: Option<String>,
+    /// The instance that drives it.
+    pub owner: String,
+}
+
+/// The relay of one run.
+pub struct Relay {
+    identity: Identity,
+    options: RunOptions,
+    registry: Arc<Registry>,
+    commits: GroupCommit<Append, (), Error>,
+    live: Arc<Live>,
+    saver: Saver,
+    clock: Clock,
+    started: Instant,
+    seq: i64,
+    next_index: HashMap<Arc<str>, i64>,
+    committed: HashMap<(Arc<str>, String), i64>,
+    known: KnownMedia,
+    output_shown: bool,
+    ended: bool,
+}
+
+/// A frame on its way: not yet numbered.
+struct Pending {
+    frame: Frame,
+    kept: bool,
+    artifact: Option<Commit>,
+    patch: Option<JobPatch>,
+}
+/// What is committed with a frame.
+struct Commit {
+    node_id: Arc<str>,
+    invocation: String,
+    idx: i64,
+    save: bool,
+    /// Its row is in the database already, from before a restart.
+    recorded: bool,
+}
+
+impl Relay {
+    /// A relay for a run whose log ends at `seq`.
+    #[expect(clippy::too_many_arguments, reason = "each is a different part of the process")]
+    #[must_use]
+    pub fn new(
+        identity: Identity,
+        options: RunOptions,
+        registry: Arc<Registry>,
+        commits: GroupCommit<Append, (), Error>,
+        live: Arc<Live>,
+        saver: Saver,
+        clock: Clock,
+        seq: i64,
+    ) -> Self {
+        Self {
+            identity,
+            options,
+            registry,
+            commits,
+            live,
+            saver,
+            clock,
+            started: Instant::now(),
+            seq,
+            next_index: HashMap::new(),
+            committed: HashMap::new(),
+            known: KnownMedia::default(),
+            output_shown: false,
+            ended: false,
+        }
+    }
+    /// Takes events until the engine is done. Returns when all of them are durable and shown.
+    ///
+    /// # Errors
+    /// The store refused, or another instance drives the run.
+    pub async fn pump(mut self, mut events: mpsc::Receiver<Event>) -> Result<(), Error> {
+        let mut batch = Vec::with_capacity(BATCH);
+        while events.recv_many(&mut batch, BATCH).await > 0 {
+            self.commit(&mut batch).await?;
+        }
+        Ok(())
+    }
+    /// Publishes artifacts that an earlier process committed without showing them.
+    ///
+    /// # Errors
+    /// As [`Relay::pump`].
+    pub async fn publish_recorded(&mut self, rows: Vec<(crate::entity::artifacts::Model, JobEvent)>) -> Result<(), Error> {
+        let mut pending = Vec::new();
+        for (row, event) in rows {
+            let Some(frame) = event.event else { continue };
+            let commit =
+                Commit { node_id: row.node_id.into(), invocation: row.invocation, idx: row.idx, save: true, recorded: true };
+            pending.push(Pending { frame, kept: true, artifact: Some(commit), patch: None });
+        }
+        self.publish(pending).await
+    }
+    /// Commits a batch and shows it.
+    ///
+    /// # Errors
+    /// As [`Relay::pump`].
+    pub async fn commit(&mut self, batch: &mut Vec<Event>) -> Result<(), Error> {
+        let mut pending = Vec::with_capacity(batch.len());
+        for event in batch.drain(..) {
+            self.prepare(event, &mut pending);
+        }
+        self.record(&pending).await?;
+        self.publish(pending).await
+    }
+    /// Turns an event into frames: none when subscribers are not meant to see it.
+    fn prepare(&mut self, event: Event, pending: &mut Vec<Pending>) {
+        if self.ended {
+            return;
+        }
+        if let Event::Artifact { node, invocation, .. } = &event {
+            let key = (Arc::clone(&node.id), invocation.clone());
+            if self.committed.contains_key(&key) {
+                return;
+            }
+        }
+        if !filter::passes(&event, &self.registry) {
+            return;
+        }
+        if let Event::Job { status, outputs: Some(outputs), .. } = &event
+            && *status == JobStatus::Completed
+            && !self.output_shown
+        {
+            let guessed = convert::guessed_outputs(outputs);
+            pending.extend(guessed.into_iter().map(|update| plain(Frame::OutputUpdate(update))));
+        }
+        let artifact = self.allocate(&event);
+        let elapsed = self.started.elapsed();
+        let patch = job_patch(&event, self.clock.now().timestamp_micros());
+        self.ended = patch.as_ref().is_some_and(|patch| patch.finished_at.is_some());
+        for Converted { frame, kept } in convert::frames(event, artifact.as_ref().map(|commit| commit.idx), elapsed) {
+            self.output_shown |= matches!(frame, Frame::OutputUpdate(_));
+            pending.push(Pending { frame, kept, artifact: None, patch: None });
+        }
+        if let Some(last) = pending.last_mut() {
+            if artifact.is_some() {
+                last.artifact = artifact;
+            }
+            if patch.is_some() {
+                last.patch = patch;
+            }
+        }
+    }
+    /// Gives an artifact its index.
+    fn allocate(&mut self, event: &Event) -> Option<Commit> {
+        let Event::Artifact { node, invocation, outputs, .. } = event else { return None };
+        let next = self.next_index.entry(Arc::clone(&node.id)).or_insert(0);
+        let idx = *next;
+        *next += 1;
+        self.committed.insert((Arc::clone(&node.id), invocation.clone()), idx);
+        let save = self.saver.wanted(&self.options, self.registry.meta(&node.node_type), outputs);
+        Some(Commit { node_id: Arc::clone(&node.id), invocation: invocation.clone(), idx, save, recorded: false })
+    }
+    /// Commits the artifacts whose media must be saved before anyone sees them.
+    async fn record(&self, pending: &[Pending]) -> Result<(), Error> {
+        let artifacts: Vec<ArtifactRow> = pending
+            .iter()
+            .filter_map(|pending| {
+                let commit = pending.artifact.as_ref().filter(|commit| commit.save && !commit.recorded)?;
+                let event = JobEvent { event: Some(pending.frame.clone()), ..JobEvent::default() };
+                Some(commit.row(Some(event.encode_to_vec())))
+            })
+            .collect();
+        if artifacts.is_empty() {
+            return Ok(());
+        }
+        self.append(None, artifacts, Vec::new(), JobPatch::default()).await
+    }
+    /// Saves media, stamps, commits and shows.
+    async fn publish(&mut self, pending: Vec<Pending>) -> Result<(), Error> {
+        let pending = self.save(pending).await;
+        let (mut events, mut kept) = (Vec::with_capacity(pending.len()), Vec::with_capacity(pending.len()));
+        let (mut artifacts, mut published) = (Vec::new(), Vec::new());
+        let mut patch = JobPatch::default();
+        let now = time::proto_from_micros(self.clock.now().timestamp_micros());
+        let first_seq = self.seq + 1;
+        for Pending { mut frame, kept: keep, artifact, patch: change } in pending {
+            if !filter::detail_allows(&frame, &self.options) {
+                // What a run's subscribers did not ask for is committed all the same.
+                if let Some(commit) = artifact {
+                    commit.file(&mut artifacts, &mut published);
+                }
+                continue;
+            }
+            self.known.apply(&mut frame);
+            self.seq += 1;
+            let event = Arc::new(JobEvent {
+                seq: self.seq,
+                job_id: self.identity.job_id.clone(),
+                workflow_id: self.identity.workflow_id.clone(),
+                published_at: Some(now),
+                event: Some(frame),
+            });
+            if let Some(commit) = artifact {
+                commit.file(&mut artifacts, &mut published);
+            }
+            if let Some(change) = change {
+                patch = merge(patch, change, &event);
+            }
+            if keep {
+                kept.push(Arc::clone(&event));
+            }
+            events.push(event);
+        }
+        if events.is_empty() && artifacts.is_empty() && published.is_empty() {
+            return Ok(());
+        }
+        let ended = patch.finished_at.is_some();
+        let segment = (!events.is_empty()).then(|| Segment {
+            first_seq,
+            last_seq: self.seq,
+            event_count: i64::try_from(kept.len()).unwrap_or(i64::MAX),
+            payload: log::encode(kept.iter().map(AsRef::as_ref)),
+        });
+        self.append(segment, artifacts, published, patch).await?;
+        self.live.publish(&events, ended);
+        metrics::counter!(crate::metrics::EVENTS).increment(u64::try_from(events.len()).unwrap_or(0));
+        Ok(())
+    }
+    /// Has the media of artifacts saved, several at a time, in order.
+    async fn save(&mut self, pending: Vec<Pending>) -> Vec<Pending> {
+        if !pending.iter().any(|pending| pending.artifact.as_ref().is_some_and(|commit| commit.save)) {
+            return pending;
+        }
+        let (saver, identity, registry) = (&self.saver, &self.identity, &self.registry);
+        let mut saved = stream::iter(pending)
+            .map(|mut pending| async move {
+                let mut learned = Vec::new();
+                if let (Frame::GenerationComplete(artifact), Some(commit)) = (&mut pending.frame, &pending.artifact)
+                    && commit.save
+                {
+                    learned = saver.save(identity, artifact, registry.meta(&artifact.node_type)).await;
+                }
+                (pending, learned)
+            })
+            .buffered(SAVES);
+        let mut out = Vec::new();
+        while let Some((pending, learned)) = saved.next().await {
+            out.push(pending);
+            self.known.learn(learned);
+        }
+        out
+    }
+    async fn append(
+        &self,
+        segment: Option<Segment>,
+        artifacts: Vec<ArtifactRow>,
+        published: Vec<(String, i64)>,
+        patch: JobPatch,
+    ) -> Result<(), Error> {
+        let append = Append {
+            job_key: self.identity.job_key.clone(),
+            owner: self.identity.owner.clone(),
+            segment,
+            artifacts,
+            published,
+            patch,
+        };
+        self.commits.submit(append).await
+    }
+}
+impl Commit {
+    fn row(&self, event: Option<Vec<u8>>) -> ArtifactRow {
+        let Self { node_id, invocation, idx, save: _, recorded: _ } = self;
+        ArtifactRow { node_id: node_id.to_string(), idx: *idx, invocation: invocation.clone(), event }
+    }
+    /// Where the commit goes in the append that shows it.
+    fn file(self, artifacts: &mut Vec<ArtifactRow>, published: &mut Vec<(String, i64)>) {
+        if self.save || self.recorded {
+            published.push((self.node_id.to_string(), self.idx));
+        } else {
+            artifacts.push(self.row(None));
+        }
+    }
+}
+fn plain(frame: Frame) -> Pending {
+    Pending { frame, kept: true, artifact: None, patch: None }
+}
+/// What an event changes on the run's row.
+fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
+    let Event::Job { status, error, error_code, outputs: _, issues } = event else { return None };
+    let started = *status == JobStatus::Running;
+    let ended = matches!(status, JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled);
+    Some(JobPatch {
+        status: Some(status_name(*status)),
+        error: error.as_deref().map(convert::clean_error),
+        error_code: error_code.clone(),
+        issues: (!issues.is_empty()).then(|| convert::issues_json(issues)),
+        outputs: None,
+        started_at: started.then_some(now),
+        finished_at: ended.then_some(now),
+    })
+}
+/// Joins the changes of one batch; the outputs are taken from the event as it is shown, with references for bytes.
+fn merge(before: JobPatch, change: JobPatch, event: &JobEvent) -> JobPatch {
+    let outputs = match &event.event {
+        Some(Frame::JobUpdate(update)) => update.result.as_ref().map(Message::encode_to_vec),
+        _ => None,
+    };
+    JobPatch {
+        status: change.status.or(before.status),
+        error: change.error.or(before.error),
+        error_code: change.error_code.or(before.error_code),
+        issues: change.issues.or(before.issues),
+        outputs: outputs.or(before.outputs),
+        started_at: change.started_at.or(before.started_at),
+        finished_at: change.finished_at.or(before.finished_at),
+    }
+}

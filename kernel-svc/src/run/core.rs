@@ -1,0 +1,218 @@
+//! What all parts of one run share: the plan, the inboxes, the state of the edges, and where events go. No lock here is
+//! shared between nodes that have nothing to do with each other.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+};
+
+use atelier_proto::{
+    kernel::v1::{EdgeStatus, Severity},
+    value::Value,
+};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    activity::Activity,
+    inbox::{Envelope, Inbox, Item},
+    lineage::Lineage,
+    options::RunOptions,
+    probe::Probe,
+    waiters::Waiters,
+};
+use crate::{
+    event::{Event, EventSender, Note},
+    graph::{facts::Root, plan::{Plan, PlanNode, SlotPlan}},
+};
+
+/// Least time between two `active` updates of an edge.
+const EDGE_UPDATE_MILLIS: u64 = 1_000;
+
+pub(crate) struct Core {
+    pub plan: Plan,
+    pub inboxes: Vec<Inbox>,
+    pub edges: Vec<EdgeState>,
+    pub events: EventSender,
+    pub cancel: CancellationToken,
+    pub options: RunOptions,
+    pub activity: Arc<Activity>,
+    /// Nodes whose actor has ended.
+    pub finished: Vec<AtomicBool>,
+    /// Nodes that failed, or stand behind one that did.
+    pub tainted: Vec<AtomicBool>,
+    /// Parents under which an iteration was opened, by root.
+    pub opened: Vec<Mutex<Vec<Lineage>>>,
+    pub waiters: Waiters,
+    pub probe: Option<Arc<dyn Probe>>,
+    pub started: Instant,
+}
+
+/// Traffic on an edge.
+#[derive(Debug, Default)]
+pub(crate) struct EdgeState {
+    count: AtomicI64,
+    reported: AtomicI64,
+    reported_at: AtomicU64,
+    completed: AtomicBool,
+    ended: AtomicBool,
+}
+impl EdgeState {
+    pub fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::SeqCst)
+    }
+    fn counter(&self) -> Option<i64> {
+        Some(self.count.load(Ordering::SeqCst)).filter(|count| *count > 0)
+    }
+}
+
+impl Core {
+    /// Says something to the outside; waits while the relay is behind. A relay that is gone is no concern of the run.
+    pub async fn say(&self, event: Event) {
+        let _ = self.events.send(event).await;
+    }
+    /// A warning in the log of a node.
+    pub async fn warn(&self, node: &PlanNode, content: String) {
+        let note = Note::Log { content, severity: Severity::Warning };
+        self.say(Event::Note { node: Arc::clone(&node.label), note }).await;
+    }
+    fn millis(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// Puts a value on a data edge and counts it. After a cancel nothing is delivered.
+    pub async fn deliver(&self, at: usize, envelope: Envelope, cancel: &CancellationToken) {
+        let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else { return };
+        let Some(inbox) = self.inboxes.get(edge.target) else { return };
+        if cancel.is_cancelled() {
+            return;
+        }
+        let seen = self.probe.as_ref().map(|_| (envelope.value.clone(), envelope.lineage.clone()));
+        if !inbox.put(edge.handle, envelope).await {
+            return;
+        }
+        if let (Some(probe), Some((value, lineage))) = (&self.probe, seen) {
+            probe.delivered(&edge.id, &value, &lineage, &self.plan.roots);
+        }
+        let count = state.count.fetch_add(1, Ordering::SeqCst) + 1;
+        let millis = self.millis();
+        let due = count == 1 || millis.saturating_sub(state.reported_at.load(Ordering::Relaxed)) >= EDGE_UPDATE_MILLIS;
+        if due && !state.completed.load(Ordering::SeqCst) {
+            state.reported_at.store(millis, Ordering::Relaxed);
+            state.reported.store(count, Ordering::Relaxed);
+            let (edge_id, status) = (Arc::clone(&edge.id), EdgeStatus::Active);
+            self.say(Event::Edge { edge_id, status, counter: Some(count) }).await;
+        }
+    }
+    /// Puts an event on a control edge.
+    pub async fn deliver_event(&self, at: usize, event: Value, cancel: &CancellationToken) {
+        let Some(edge) = self.plan.edges.get(at) else { return };
+        let Some(inbox) = self.inboxes.get(edge.target) else { return };
+        if !cancel.is_cancelled() {
+            if let Some(probe) = &self.probe {
+                probe.delivered(&edge.id, &event, &Lineage::default(), &self.plan.roots);
+            }
+            inbox.put(edge.handle, Envelope::new(event, Lineage::default())).await;
+        }
+    }
+    /// Publishes the final count of an edge, then tells its target that this producer has ended. Each once.
+    pub async fn end_edge(&self, at: usize) {
+        let Some(state) = self.edges.get(at) else { return };
+        if !state.completed.swap(true, Ordering::SeqCst)
+            && let Some(edge) = self.plan.edges.get(at)
+        {
+            let (edge_id, status, counter) = (Arc::clone(&edge.id), EdgeStatus::Completed, state.counter());
+            self.say(Event::Edge { edge_id, status, counter }).await;
+        }
+        self.close_edge(at);
+    }
+    /// Tells the target of an edge that this producer has ended; once.
+    pub fn close_edge(&self, at: usize) {
+        let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else { return };
+        if !state.ended.swap(true, Ordering::SeqCst)
+            && let Some(inbox) = self.inboxes.get(edge.target)
+        {
+            inbox.source_done(edge.handle);
+        }
+    }
+    /// Sends a signal along the data edges of an output.
+    pub fn signal(&self, slot: &SlotPlan, item: &Item) {
+        for edge in slot.edges.iter().filter_map(|at| self.plan.edges.get(*at)) {
+            if let (Some(probe), Item::Done(lineage)) = (&self.probe, item) {
+                probe.done(&edge.id, lineage, &self.plan.roots);
+            }
+            if let Some(inbox) = self.inboxes.get(edge.target) {
+                inbox.signal(edge.handle, item.clone());
+            }
+        }
+    }
+    /// Notes that an iteration was opened under a parent.
+    pub fn open(&self, root: Root, parent: Lineage) {
+        let opened = usize::try_from(root.0).ok().and_then(|at| self.opened.get(at));
+        if let Some(opened) = opened {
+            opened.lock().unwrap_or_else(PoisonError::into_inner).push(parent);
+        }
+    }
+    /// Parents under which an iteration was opened, in that order, each once.
+    pub fn opened(&self, root: Root) -> Vec<Lineage> {
+        let opened = usize::try_from(root.0).ok().and_then(|at| self.opened.get(at));
+        let mut seen = std::collections::HashSet::new();
+        let opened = opened.map(|opened| opened.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        opened.unwrap_or_default().into_iter().filter(|parent| seen.insert(parent.clone())).collect()
+    }
+    pub fn is_tainted(&self, at: usize) -> bool {
+        self.tainted.get(at).is_some_and(|tainted| tainted.load(Ordering::SeqCst))
+    }
+    /// A node failed: it and its direct consumers know; they pass it on when they end.
+    pub fn taint(&self, at: usize) {
+        let Some(node) = self.plan.nodes.get(at) else { return };
+        let targets = node.edges_out.iter().filter_map(|edge| self.plan.edges.get(*edge)).map(|edge| edge.target);
+        for place in targets.chain([at]) {
+            if let Some(tainted) = self.tainted.get(place) {
+                tainted.store(true, Ordering::SeqCst);
+            }
+        }
+    }
+    /// What follows the last update of a node, in this order: its inbox frees its producers, its edges end, the nodes it
+    /// controlled lose a controller, and whoever waits for one of its answers is told.
+    pub async fn end_node(&self, at: usize, error: Option<&str>) {
+        let (Some(node), Some(inbox)) = (self.plan.nodes.get(at), self.inboxes.get(at)) else { return };
+        inbox.release();
+        if error.is_some() || self.is_tainted(at) {
+            self.taint(at);
+        }
+        for edge in &node.edges_out {
+            self.end_edge(*edge).await;
+        }
+        for target in &node.controls {
+            if let (Some(inbox), Some(target)) = (self.inboxes.get(*target), self.plan.nodes.get(*target)) {
+                inbox.source_done(target.facts.handles.len());
+            }
+        }
+        if let Some(finished) = self.finished.get(at) {
+            finished.store(true, Ordering::SeqCst);
+        }
+        self.waiters.node_ended(at, error);
+    }
+    /// The last words about edges: counts that were held back, and edges whose values were left unread.
+    pub async fn flush_edges(&self) -> Vec<usize> {
+        let mut drained = Vec::new();
+        for (at, (edge, state)) in self.plan.edges.iter().zip(&self.edges).enumerate() {
+            let count = state.count.load(Ordering::SeqCst);
+            if !state.completed.load(Ordering::SeqCst) && count > state.reported.load(Ordering::Relaxed) {
+                let (edge_id, status) = (Arc::clone(&edge.id), EdgeStatus::Active);
+                self.say(Event::Edge { edge_id, status, counter: Some(count) }).await;
+            }
+            let left = |inbox: &Inbox| inbox.view(|view| view.buffered(edge.handle) > 0 || view.open(edge.handle) > 0);
+            if self.inboxes.get(edge.target).is_some_and(left) {
+                drained.push(at);
+            }
+        }
+        for edge in drained.iter().filter_map(|at| self.plan.edges.get(*at)) {
+            let state = self.edges.iter().zip(&self.plan.edges).find(|(_, other)| other.id == edge.id);
+            let counter = state.and_then(|(state, _)| state.counter());
+            self.say(Event::Edge { edge_id: Arc::clone(&edge.id), status: EdgeStatus::Drained, counter }).await;
+        }
+        drained
+    }
+}

@@ -1,0 +1,405 @@
+//! The inbox of a node: a queue per input, bounded if asked for, and the count of producers that are still open.
+//!
+//! Every operation takes constant time in the number of values. One consumer, the node's actor; any number of producers.
+//! Full means that the producer waits; closing the inbox or releasing its back-pressure frees all of them.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use atelier_proto::value::Value;
+use tokio::sync::Notify;
+
+use super::{activity::Activity, lineage::Lineage};
+use crate::graph::facts::Root;
+
+/// A value on its way.
+#[derive(Debug, Clone, Default)]
+pub struct Envelope {
+    /// The value.
+    pub value: Value,
+    /// The iteration items it belongs to.
+    pub lineage: Lineage,
+    /// Who waits for the outcome of this control event; 0: nobody.
+    pub(crate) event: u64,
+}
+impl Envelope {
+    /// A value of some iteration items.
+    #[must_use]
+    pub fn new(value: Value, lineage: Lineage) -> Self {
+        Self { value, lineage, event: 0 }
+    }
+}
+
+/// What comes along an edge.
+#[derive(Debug, Clone)]
+pub(crate) enum Item {
+    /// A value.
+    Value(Envelope),
+    /// This edge brings no value for this key.
+    Done(Lineage),
+    /// This edge brings no more items of an iteration under this parent.
+    ScopeClosed { parent: Lineage, root: Root },
+}
+
+/// Outcome of taking from an input.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Item(usize, Item),
+    /// Nothing yet.
+    Empty,
+    /// Nothing any more.
+    End,
+}
+
+#[derive(Debug, Default)]
+struct Handle {
+    queue: VecDeque<(u64, Item)>,
+    values: usize,
+    open: usize,
+    limit: Option<usize>,
+}
+impl Handle {
+    fn is_full(&self) -> bool {
+        self.limit.is_some_and(|limit| self.values >= limit)
+    }
+    fn is_done(&self) -> bool {
+        self.open == 0 && self.queue.is_empty()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    handles: Vec<Handle>,
+    number: u64,
+    closed: bool,
+    released: bool,
+    /// The consumer waits.
+    parked: bool,
+    /// Producers that wait, and the number of their waking.
+    blocked: usize,
+    waking: u64,
+}
+
+/// The inbox of a node.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    state: Mutex<State>,
+    consumer: Notify,
+    producers: Notify,
+    activity: Arc<Activity>,
+}
+
+impl Inbox {
+    /// An inbox whose inputs have this many open producers each.
+    pub fn new(open: impl Iterator<Item = usize>, limit: Option<usize>, activity: Arc<Activity>) -> Self {
+        let handles = open.map(|open| Handle { open, limit, ..Handle::default() }).collect();
+        let state = Mutex::new(State { handles, ..State::default() });
+        Self { state, consumer: Notify::new(), producers: Notify::new(), activity }
+    }
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn wake_consumer(&self, state: &mut State) {
+        if std::mem::take(&mut state.parked) {
+            self.activity.begin();
+            self.consumer.notify_one();
+        }
+    }
+    fn wake_producers(&self, state: &mut State) {
+        if state.blocked > 0 {
+            for _ in 0..std::mem::take(&mut state.blocked) {
+                self.activity.begin();
+            }
+            state.waking += 1;
+            self.producers.notify_waiters();
+        }
+    }
+
+    /// Stores a value; waits while the input is full. False: the inbox is closed and the value is gone.
+    ///
+    /// Cancel safe: dropped while waiting, the value was not stored.
+    pub async fn put(&self, handle: usize, envelope: Envelope) -> bool {
+        let mut envelope = envelope;
+        loop {
+            let woken = self.producers.notified();
+            tokio::pin!(woken);
+            let _blocked = {
+                let mut state = self.lock();
+                envelope = match self.try_put(&mut state, handle, envelope) {
+                    Ok(stored) => return stored,
+                    Err(envelope) => envelope,
+                };
+                woken.as_mut().enable();
+                state.blocked += 1;
+                self.activity.end();
+                Blocked { inbox: self, waking: state.waking }
+            };
+            woken.await;
+        }
+    }
+    fn try_put(&self, state: &mut State, handle: usize, envelope: Envelope) -> Result<bool, Envelope> {
+        if state.closed {
+            return Ok(false);
+        }
+        let released = state.released;
+        let Some(queue) = state.handles.get_mut(handle) else { return Ok(false) };
+        if queue.is_full() && !released {
+            return Err(envelope);
+        }
+        queue.values += 1;
+        self.push(state, handle, Item::Value(envelope));
+        Ok(true)
+    }
+    fn push(&self, state: &mut State, handle: usize, item: Item) {
+        let number = state.number;
+        state.number += 1;
+        if let Some(queue) = state.handles.get_mut(handle) {
+            queue.queue.push_back((number, item));
+        }
+        self.wake_consumer(state);
+    }
+    /// Stores a signal; it never waits.
+    pub fn signal(&self, handle: usize, item: Item) {
+        let mut state = self.lock();
+        if !state.closed {
+            self.push(&mut state, handle, item);
+        }
+    }
+    /// One producer of an input has ended.
+    pub fn source_done(&self, handle: usize) {
+        let mut state = self.lock();
+        if let Some(queue) = state.handles.get_mut(handle) {
+            queue.open = queue.open.saturating_sub(1);
+        }
+        self.wake_consumer(&mut state);
+    }
+
+    /// Takes the oldest item of an input.
+    pub fn take(&self, handle: usize) -> Taken {
+        let mut state = self.lock();
+        self.take_from(&mut state, handle)
+    }
+    fn take_from(&self, state: &mut State, handle: usize) -> Taken {
+        let closed = state.closed;
+        let Some(queue) = state.handles.get_mut(handle) else { return Taken::End };
+        let Some((_, item)) = queue.queue.pop_front() else {
+            return if closed || queue.open == 0 { Taken::End } else { Taken::Empty };
+        };
+        if matches!(item, Item::Value(_)) {
+            queue.values -= 1;
+            self.wake_producers(state);
+        }
+        Taken::Item(handle, item)
+    }
+    fn oldest(state: &State, among: usize) -> Option<usize> {
+        let fronts = state.handles.iter().take(among).enumerate();
+        let fronts = fronts.filter_map(|(at, handle)| Some((handle.queue.front()?.0, at)));
+        fronts.min().map(|(_, at)| at)
+    }
+    /// Takes the oldest item of the first `among` inputs.
+    pub fn take_any(&self, among: usize) -> Taken {
+        let mut state = self.lock();
+        match Self::oldest(&state, among) {
+            Some(handle) => self.take_from(&mut state, handle),
+            None if state.closed || state.handles.iter().take(among).all(Handle::is_done) => Taken::End,
+            None => Taken::Empty,
+        }
+    }
+    /// Moves up to `most` of the oldest items of the first `among` inputs; true when nothing can come any more.
+    pub fn take_batch(&self, among: usize, most: usize, into: &mut VecDeque<(usize, Item)>) -> bool {
+        let mut state = self.lock();
+        while into.len() < most
+            && let Some(handle) = Self::oldest(&state, among)
+            && let Taken::Item(handle, item) = self.take_from(&mut state, handle)
+        {
+            into.push_back((handle, item));
+        }
+        into.is_empty() && (state.closed || state.handles.iter().take(among).all(Handle::is_done))
+    }
+    /// Puts items back that were taken but not looked at.
+    pub fn put_back(&self, items: VecDeque<(usize, Item)>) {
+        let mut state = self.lock();
+        for (handle, item) in items.into_iter().rev() {
+            if let Some(queue) = state.handles.get_mut(handle) {
+                queue.values += usize::from(matches!(item, Item::Value(_)));
+                queue.queue.push_front((0, item));
+            }
+        }
+    }
+    /// Waits until something changes, unless `ready` holds already.
+    ///
+    /// Cancel safe.
+    pub async fn wait(&self, ready: impl Fn(&View<'_>) -> bool) {
+        {
+            let mut state = self.lock();
+            if ready(&View(&state)) {
+                return;
+            }
+            state.parked = true;
+            self.activity.end();
+        }
+        let parked = Parked(self);
+        self.consumer.notified().await;
+        drop(parked);
+    }
+    /// Looks at the state.
+    pub fn view<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
+        look(&View(&self.lock()))
+    }
+    /// Closes for good: producers and the consumer stop waiting; what is buffered stays readable.
+    pub fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        self.wake_consumer(&mut state);
+        self.wake_producers(&mut state);
+    }
+    /// Producers wait no longer; what they bring is still kept.
+    pub fn release(&self) {
+        let mut state = self.lock();
+        state.released = true;
+        self.wake_producers(&mut state);
+    }
+    /// Doubles the room of full inputs for whose sake producers wait; false when nobody waits.
+    pub fn make_room(&self) -> bool {
+        let mut state = self.lock();
+        if state.blocked == 0 {
+            return false;
+        }
+        for handle in state.handles.iter_mut().filter(|handle| handle.is_full()) {
+            handle.limit = handle.limit.map(|limit| limit.saturating_mul(2));
+        }
+        self.wake_producers(&mut state);
+        true
+    }
+}
+
+/// A look at the state of an inbox.
+pub(crate) struct View<'a>(&'a State);
+impl View<'_> {
+    /// Values of an input that wait to be read.
+    pub fn buffered(&self, handle: usize) -> usize {
+        self.0.handles.get(handle).map_or(0, |handle| handle.values)
+    }
+    /// Whether an input has anything to read.
+    pub fn has_items(&self, handle: usize) -> bool {
+        self.0.handles.get(handle).is_some_and(|handle| !handle.queue.is_empty())
+    }
+    /// Whether a producer of an input is still open.
+    pub fn is_open(&self, handle: usize) -> bool {
+        !self.0.closed && self.0.handles.get(handle).is_some_and(|handle| handle.open > 0)
+    }
+    /// Producers of an input that have not ended.
+    pub fn open(&self, handle: usize) -> usize {
+        self.0.handles.get(handle).map_or(0, |handle| handle.open)
+    }
+    /// Whether an input has ended and is read.
+    pub fn is_done(&self, handle: usize) -> bool {
+        self.0.handles.get(handle).is_none_or(Handle::is_done)
+    }
+    /// Whether the inbox is closed.
+    pub fn closed(&self) -> bool {
+        self.0.closed
+    }
+}
+
+/// The consumer waits; given up early it is busy again.
+struct Parked<'a>(&'a Inbox);
+impl Drop for Parked<'_> {
+    fn drop(&mut self) {
+        if std::mem::take(&mut self.0.lock().parked) {
+            self.0.activity.begin();
+        }
+    }
+}
+/// A producer waits; given up early it is busy again.
+struct Blocked<'a> {
+    inbox: &'a Inbox,
+    waking: u64,
+}
+impl Drop for Blocked<'_> {
+    fn drop(&mut self) {
+        let mut state = self.inbox.lock();
+        if state.waking == self.waking && state.blocked > 0 {
+            state.blocked -= 1;
+            self.inbox.activity.begin();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    fn inbox(open: &[usize], limit: Option<usize>) -> Arc<Inbox> {
+        Arc::new(Inbox::new(open.iter().copied(), limit, Arc::default()))
+    }
+    fn envelope(value: i64) -> Envelope {
+        Envelope::new(value.into(), Lineage::default())
+    }
+    fn value(taken: Taken) -> Option<i64> {
+        if let Taken::Item(_, Item::Value(envelope)) = taken { envelope.value.as_i64() } else { None }
+    }
+
+    #[tokio::test]
+    async fn k_131_a_blocked_producer_is_freed_by_closing_and_its_value_is_gone() {
+        let inbox = inbox(&[1], Some(1));
+        assert!(inbox.put(0, envelope(1)).await);
+        let second = inbox.put(0, envelope(2));
+        tokio::pin!(second);
+        assert!(timeout(Duration::from_millis(10), &mut second).await.is_err());
+        inbox.close();
+        assert!(!second.await);
+        assert_eq!(inbox.view(|view| view.buffered(0)), 1);
+    }
+    #[tokio::test]
+    async fn k_132_waiting_on_a_closed_inbox_returns_at_once() {
+        let inbox = inbox(&[1], None);
+        inbox.close();
+        timeout(Duration::from_secs(5), inbox.wait(|view| view.closed())).await.unwrap();
+    }
+    #[tokio::test]
+    async fn k_133_what_is_buffered_is_read_after_closing() {
+        let inbox = inbox(&[1], None);
+        inbox.put(0, envelope(1)).await;
+        inbox.put(0, envelope(2)).await;
+        inbox.close();
+        assert_eq!((value(inbox.take(0)), value(inbox.take(0))), (Some(1), Some(2)));
+        assert!(matches!(inbox.take(0), Taken::End));
+    }
+    #[tokio::test]
+    async fn arrival_order_holds_across_inputs() {
+        let inbox = inbox(&[1, 1], None);
+        for (handle, number) in [(1, 1), (0, 2), (1, 3)] {
+            inbox.put(handle, envelope(number)).await;
+        }
+        let order: Vec<_> = (0..3).filter_map(|_| value(inbox.take_any(2))).collect();
+        assert_eq!(order, [1, 2, 3]);
+    }
+    #[tokio::test]
+    async fn shares_of_waiters_add_up() {
+        let activity = Arc::new(Activity::default());
+        let inbox = Arc::new(Inbox::new([2].into_iter(), Some(1), Arc::clone(&activity)));
+        activity.begin();
+        inbox.put(0, envelope(1)).await;
+        {
+            let second = inbox.put(0, envelope(2));
+            tokio::pin!(second);
+            assert!(timeout(Duration::from_millis(5), &mut second).await.is_err());
+            assert!(activity.is_stuck());
+        }
+        assert!(!activity.is_stuck(), "a producer that gave up is busy again");
+        {
+            let wait = inbox.wait(|_| false);
+            tokio::pin!(wait);
+            assert!(timeout(Duration::from_millis(5), &mut wait).await.is_err());
+            assert!(activity.is_stuck());
+        }
+        assert!(!activity.is_stuck(), "a consumer that gave up is busy again");
+    }
+}

@@ -1,0 +1,33 @@
+//! How a run is to behave.
+
+use std::time::Duration;
+
+/// Options of a run.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Values that nobody read, edges that stayed open and control events without an answer fail the run. Default off.
+    pub strict: bool,
+    /// Values that an input holds before its producers wait; `None`: as many as come. Default none.
+    pub buffer_limit: Option<usize>,
+    /// How long running node code may go on after a cancel before it is dropped. Default 5 seconds.
+    pub cancel_grace: Duration,
+    /// Keys for which an input may hold values that cannot be used yet. Default 10,000.
+    pub max_pending_keys: usize,
+    /// Values that an input may hold for one key. Default 10,000.
+    pub max_pending_messages_per_key: usize,
+    /// How long a run may stand still, with everybody waiting for somebody else and nothing to come from outside,
+    /// before it fails. Default 10 seconds.
+    pub stall_timeout: Duration,
+}
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self {
+            strict: false,
+            buffer_limit: None,
+            cancel_grace: Duration::from_secs(5),
+            max_pending_keys: 10_000,
+            max_pending_messages_per_key: 10_000,
+            stall_timeout: Duration::from_secs(10),
+        }
+    }
+}

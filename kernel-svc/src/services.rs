@@ -1,0 +1,238 @@
+//! What node code reaches of other services, as the run's owner: providers through the seam, stored media.
+
+use std::sync::{PoisonError, atomic::Ordering};
+
+use async_trait::async_trait;
+use atelier_common::{
+    channel::Transport,
+    identity::{Caller, Signer},
+};
+use atelier_proto::{
+    asset::v1::{DownloadAssetRequest, asset_service_client::AssetServiceClient, download_asset_response::Part},
+    common::v1::{Origin, Surface},
+    provider::v1::{
+        CancelGenerationRequest, ListModelsRequest, Model, Persist, RunGenerationRequest, RunGenerationResponse,
+        provider_service_client::ProviderServiceClient, run_generation_response::Event as Said,
+    },
+    tracker::v1::Generation,
+    value::{MediaRef, Value},
+};
+use base64::{Engine, engine::general_purpose::STANDARD};
+use bytes::{Bytes, BytesMut};
+use tonic::{Code, Request, Status, Streaming};
+use tonic_types::StatusExt;
+
+use crate::{
+    event::Note,
+    node::{Context, Generated, GenerationCall, NodeError, NodeErrorKind, Piece, Pieces, Services},
+};
+
+/// Largest media that a node may read whole, in bytes.
+const MAX_MEDIA: usize = 256 * 1024 * 1024;
+
+/// Clients of the services that the kernel calls.
+#[derive(Clone)]
+pub struct Clients {
+    /// The seam to providers.
+    pub providers: ProviderServiceClient<Transport>,
+    /// Stored media.
+    pub assets: AssetServiceClient<Transport>,
+    /// Signs for the run's owner.
+    pub signer: Signer,
+}
+/// The services as one run sees them.
+pub struct JobServices {
+    clients: Clients,
+    caller: Caller,
+}
+impl JobServices {
+    /// The services for one owner.
+    #[must_use]
+    pub fn new(clients: Clients, caller: Caller) -> Self {
+        Self { clients, caller }
+    }
+    fn signed<T>(&self, message: T) -> Request<T> {
+        self.clients.signer.attach(Request::new(message), &self.caller)
+    }
+    /// Reads a call to its end. A cancelled run cancels the generation and goes on reading: the end tells what was paid.
+    async fn follow(
+        &self,
+        ctx: &Context,
+        mut stream: Streaming<RunGenerationResponse>,
+        pieces: &mut dyn Pieces,
+    ) -> Result<Generated, NodeError> {
+        let mut seen = Seen::default();
+        let mut cancel_sent = false;
+        loop {
+            let next = tokio::select! {
+                biased;
+                () = ctx.cancel.cancelled(), if !cancel_sent && seen.generation.is_some() => {
+                    cancel_sent = true;
+                    self.cancel(&seen.id()).await;
+                    continue;
+                }
+                next = stream.message() => next,
+            };
+            match next {
+                Ok(Some(RunGenerationResponse { event: Some(said) })) => seen.take(ctx, said, pieces).await?,
+                Ok(Some(RunGenerationResponse { event: None })) => {}
+                Ok(None) => return seen.end(ctx),
+                Err(status) => return Err(failure(&status, seen.generation.as_ref())),
+            }
+        }
+    }
+    async fn cancel(&self, generation_id: &str) {
+        let request = self.signed(CancelGenerationRequest { generation_id: generation_id.to_owned() });
+        if let Err(status) = self.clients.providers.clone().cancel_generation(request).await {
+            tracing::warn!(generation_id, code = ?status.code(), "a generation could not be cancelled");
+        }
+    }
+}
+/// What a call said so far.
+#[derive(Default)]
+struct Seen {
+    generation: Option<Generation>,
+    output: Option<Value>,
+}
+impl Seen {
+    fn id(&self) -> String {
+        self.generation.as_ref().map(|generation| generation.generation_id.clone()).unwrap_or_default()
+    }
+    async fn take(&mut self, ctx: &Context, said: Said, pieces: &mut dyn Pieces) -> Result<(), NodeError> {
+        match said {
+            Said::Prediction(prediction) => {
+                let Some(generation) = prediction.generation else { return Ok(()) };
+                if self.generation.is_none() {
+                    let mut ids = ctx.generation_ids.lock().unwrap_or_else(PoisonError::into_inner);
+                    ids.push(generation.generation_id.clone());
+                }
+                ctx.note(Note::Prediction(Box::new(generation.clone()))).await;
+                self.generation = Some(generation);
+                Ok(())
+            }
+            Said::Progress(progress) => {
+                let preview = progress.preview.and_then(|preview| MediaRef::try_from(preview).ok());
+                pieces.piece(Piece::Progress { progress: progress.progress, total: progress.total, preview }).await
+            }
+            Said::Chunk(chunk) if chunk.content_type == "audio" => {
+                pieces.piece(Piece::Audio { data: chunk.data, done: chunk.done }).await
+            }
+            Said::Chunk(chunk) => {
+                pieces.piece(Piece::Text { text: chunk.text, done: chunk.done, thinking: chunk.thinking }).await
+            }
+            Said::Result(result) => {
+                let output = result.output.map(Value::try_from).transpose();
+                self.output = output.map_err(|error| NodeError::new(format!("the result is no value: {error}")))?;
+                Ok(())
+            }
+        }
+    }
+    fn end(self, ctx: &Context) -> Result<Generated, NodeError> {
+        let generation_id = self.id();
+        match self.output {
+            Some(output) => Ok(Generated { generation_id, output, generation: self.generation.map(Box::new) }),
+            None if ctx.cancel.is_cancelled() => Err(NodeError::cancelled()),
+            None => Err(NodeError::new("the provider answered without a result")),
+        }
+    }
+}
+/// A failed call as an error of the node.
+fn failure(status: &Status, generation: Option<&Generation>) -> NodeError {
+    let info = status.get_details_error_info();
+    let metadata = |key: &str| info.as_ref().and_then(|info| info.metadata.get(key).cloned());
+    let reason = info.as_ref().map(|info| info.reason.clone()).unwrap_or_default();
+    let kind = match (status.code(), reason.as_str()) {
+        (Code::Cancelled, _) => NodeErrorKind::Cancelled,
+        (_, "CONTENT_FILTERED") => NodeErrorKind::Refused,
+        _ => NodeErrorKind::Failed,
+    };
+    let code = match reason.as_str() {
+        "MISSING_CREDENTIAL" => Some("provider_auth".to_owned()),
+        "" => None,
+        other => Some(other.to_ascii_lowercase()),
+    };
+    NodeError {
+        message: status.message().to_owned(),
+        code,
+        provider: metadata("provider").or_else(|| generation.map(|generation| generation.provider.clone())),
+        secret_key: metadata("secret_key"),
+        generation_id: metadata("generation_id")
+            .or_else(|| generation.map(|generation| generation.generation_id.clone())),
+        kind,
+    }
+}
+
+#[async_trait]
+impl Services for JobServices {
+    async fn generate(
+        &self,
+        ctx: &Context,
+        call: GenerationCall,
+        pieces: &mut dyn Pieces,
+    ) -> Result<Generated, NodeError> {
+        if ctx.cancel.is_cancelled() {
+            return Err(NodeError::cancelled());
+        }
+        let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
+        let key = format!("inv:{}:{}:{}:{ordinal}", ctx.job_id, ctx.node_id, ctx.invocation);
+        let GenerationCall { provider, model, capability, params, persist } = call;
+        let request = self.signed(RunGenerationRequest {
+            provider,
+            model,
+            capability,
+            params: Some((&params).into()),
+            origin: Some(Origin {
+                surface: Surface::Workflow.into(),
+                job_id: Some(ctx.job_id.to_string()),
+                node_id: Some(ctx.node_id.to_string()),
+                node_type: Some(ctx.node_type.to_string()),
+                invocation_id: Some(format!("{}:{}:{}", ctx.job_id, ctx.node_id, ctx.invocation)),
+                workflow_id: ctx.workflow_id.as_ref().map(ToString::to_string),
+                ..Origin::default()
+            }),
+            idempotency_key: Some(key),
+            persist: persist.then(Persist::default),
+            ..RunGenerationRequest::default()
+        });
+        let stream = self.clients.providers.clone().run_generation(request).await;
+        let stream = stream.map_err(|status| failure(&status, None))?.into_inner();
+        self.follow(ctx, stream, pieces).await
+    }
+    async fn media_bytes(&self, _ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError> {
+        if let Some(data) = &media.data {
+            return Ok(data.clone());
+        }
+        if let Some(rest) = media.uri.strip_prefix("data:") {
+            let (_, payload) = rest.split_once("base64,").ok_or_else(|| NodeError::new("a data URI is not base64"))?;
+            let bytes = STANDARD.decode(payload).map_err(|_| NodeError::new("a data URI is not base64"))?;
+            return Ok(bytes.into());
+        }
+        let id = media.asset_id.clone().or_else(|| asset_of_uri(&media.uri));
+        let asset_id = id.ok_or_else(|| NodeError::new("a media reference names no stored asset and has no bytes"))?;
+        let request = self.signed(DownloadAssetRequest { asset_id, offset: None, length: None });
+        let lost = |status: Status| NodeError::new(format!("a stored asset cannot be read: {}", status.message()));
+        let mut parts = self.clients.assets.clone().download_asset(request).await.map_err(lost)?.into_inner();
+        let mut bytes = BytesMut::new();
+        while let Some(part) = parts.message().await.map_err(lost)? {
+            if let Some(Part::Chunk(chunk)) = part.part {
+                if bytes.len() + chunk.len() > MAX_MEDIA {
+                    return Err(NodeError::new("a stored asset is too large to read whole"));
+                }
+                bytes.extend_from_slice(&chunk);
+            }
+        }
+        Ok(bytes.freeze())
+    }
+    async fn models(&self, _ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError> {
+        let request = ListModelsRequest { provider: None, capability: Some(capability.to_owned()) };
+        let response = self.clients.providers.clone().list_models(self.signed(request)).await;
+        response
+            .map(|response| response.into_inner().models)
+            .map_err(|status| NodeError::new(format!("models cannot be listed: {}", status.message())))
+    }
+}
+/// The asset that an `asset://ID.ext` names.
+fn asset_of_uri(uri: &str) -> Option<String> {
+    let id = uri.strip_prefix("asset://")?;
+    Some(id.split('.').next().unwrap_or(id).to_owned())
+}

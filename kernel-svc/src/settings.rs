@@ -1,0 +1,40 @@
+//! Settings of kernel-svc: section `[kernel]`, environment `ATELIER_KERNEL__…`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Settings of kernel-svc.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Database, `sqlite://PATH` or `postgres://…`. Default empty: `atelier.db` in the data folder.
+    pub database: String,
+    /// Runs of one user at once; more wait. Default 16.
+    pub max_concurrent_jobs: usize,
+    /// Runs of one user that may wait. Default 1000.
+    pub max_queued_jobs: usize,
+    /// How long a cancelled invocation may take to end. Default 5 seconds (kernel specification 8.3).
+    #[serde(with = "humantime_serde")]
+    pub cancel_grace: Duration,
+    /// How long a run counts as driven after its process last said so. Default 30 seconds.
+    #[serde(with = "humantime_serde")]
+    pub lease: Duration,
+    /// Appends that are committed together at most. Default 64.
+    pub max_batch: usize,
+}
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            database: String::new(),
+            max_concurrent_jobs: 16,
+            max_queued_jobs: 1_000,
+            cancel_grace: Duration::from_secs(5),
+            lease: Duration::from_secs(30),
+            max_batch: 64,
+        }
+    }
+}
+impl atelier_common::settings::Settings for Settings {
+    const SECTION: &'static str = "kernel";
+}

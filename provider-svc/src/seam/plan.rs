@@ -1,0 +1,211 @@
+//! A checked request: everything that is decided before a row is opened (generations specification 3.1, K1 and K2).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use atelier_common::identity::Caller;
+use atelier_proto::common::v1::Origin;
+use atelier_proto::ids::GenerationId;
+use atelier_proto::provider::v1::RunGenerationRequest;
+use atelier_proto::tracker::v1::{Charge, OpenGenerationRequest};
+use atelier_proto::value::Map;
+
+use crate::error::Error;
+use crate::pricing::{Catalog, Quantities, Quote, Unpriced};
+use crate::provider::{Capability, Params, Provider};
+use crate::seam::directory::Directory;
+use crate::seam::fingerprint::fingerprint;
+use crate::seam::{origin, redact};
+
+/// Longest deadline that a request may ask for.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// Longest name of an asset, in characters.
+const MAX_NAME: usize = 200;
+
+/// A request that can be carried out.
+#[derive(Clone)]
+pub struct Plan {
+    /// Whose request it is.
+    pub caller: Caller,
+    /// Id of the row.
+    pub id: GenerationId,
+    /// Who carries it out.
+    pub provider: Arc<dyn Provider>,
+    /// The provider's own name of the model.
+    pub model: String,
+    /// What is asked.
+    pub capability: Capability,
+    /// The parameters as they came.
+    pub params: Map,
+    /// The parameters without bytes and secrets.
+    pub redacted: Map,
+    /// Who asked.
+    pub origin: Origin,
+    /// Unique per user.
+    pub idempotency_key: Option<String>,
+    /// Equal for equal requests.
+    pub fingerprint: String,
+    /// What is counted, as far as the request says.
+    pub quantities: Quantities,
+    /// What the catalog says before the call.
+    pub estimate: Result<Quote, Unpriced>,
+    /// Whether outputs are stored.
+    pub persist: bool,
+    /// Name of the asset.
+    pub name: Option<String>,
+    /// Whether the caller goes on without waiting.
+    pub background: bool,
+    /// Whether the call ends when its caller is gone.
+    pub cancel_on_disconnect: bool,
+    /// How long the call may take.
+    pub deadline: Duration,
+}
+
+impl Plan {
+    /// Checks a request.
+    ///
+    /// # Errors
+    /// Names the field that is wrong; nothing was sent or stored.
+    pub fn new(
+        caller: Caller,
+        request: RunGenerationRequest,
+        directory: &Directory,
+        catalog: &Catalog,
+    ) -> Result<Self, Error> {
+        let RunGenerationRequest {
+            provider,
+            model,
+            capability,
+            params,
+            origin,
+            generation_id,
+            idempotency_key,
+            persist,
+            background,
+            cancel_on_disconnect,
+            deadline,
+        } = request;
+        let capability = Capability::parse(&capability)
+            .ok_or_else(|| Error::UnknownCapability { capability, who: "no provider".to_owned() })?;
+        let provider = directory.get(&provider)?;
+        let model = resolve(provider.as_ref(), model, capability)?;
+        let params = params.unwrap_or_default().try_into();
+        let params: Map =
+            params.map_err(|wrong: atelier_proto::value::ValueError| invalid("params", wrong.to_string()))?;
+        check(capability, Params(&params))?;
+        let deadline = match deadline {
+            None => capability.deadline(),
+            Some(given) => Duration::try_from(given)
+                .ok()
+                .filter(|given| !given.is_zero() && *given <= LONGEST)
+                .ok_or_else(|| invalid("deadline", "must be above zero and at most a day"))?,
+        };
+        let id = match generation_id.filter(|id| !id.is_empty()) {
+            None => GenerationId::new(),
+            Some(id) => id.parse().map_err(|_| invalid("generation_id", "must be a UUID"))?,
+        };
+        if idempotency_key.as_ref().is_some_and(|key| key.len() > 512) {
+            return Err(invalid("idempotency_key", "must be at most 512 bytes"));
+        }
+        let name = persist.as_ref().and_then(|persist| persist.name.clone()).filter(|name| !name.is_empty());
+        if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME) {
+            return Err(invalid("persist.name", "must be at most 200 characters"));
+        }
+        if let Some(missing) = provider.missing() {
+            return Err(Error::MissingCredential { provider: provider.id().to_owned(), missing });
+        }
+        let origin = origin::complete(origin);
+        let quantities = Quantities::of_request(capability, Params(&params));
+        Ok(Self {
+            id,
+            fingerprint: fingerprint(provider.id(), &model, capability.as_str(), &params),
+            estimate: catalog.price(provider.id(), &model, &quantities),
+            redacted: redact::redact(&params),
+            idempotency_key: origin::idempotency_key(idempotency_key, &origin),
+            persist: persist.is_some(),
+            caller,
+            provider,
+            model,
+            capability,
+            params,
+            origin,
+            quantities,
+            name,
+            background,
+            cancel_on_disconnect,
+            deadline,
+        })
+    }
+
+    /// The row to open.
+    #[must_use]
+    pub fn open_request(&self) -> OpenGenerationRequest {
+        OpenGenerationRequest {
+            generation_id: self.id.to_string(),
+            provider: self.provider.id().to_owned(),
+            model: self.model.clone(),
+            capability: self.capability.as_str().to_owned(),
+            origin: Some(self.origin.clone()),
+            parameters: Some((&self.redacted).into()),
+            idempotency_key: self.idempotency_key.clone(),
+            input_fingerprint: self.fingerprint.clone(),
+            estimate: self.estimate.as_ref().ok().map(charge),
+            unpriced_reason: self.estimate.as_ref().err().map(ToString::to_string),
+            background: self.background,
+            instance_id: String::new(),
+        }
+    }
+}
+
+/// A price as the ledger has it.
+#[must_use]
+pub fn charge(quote: &Quote) -> Charge {
+    Charge {
+        cost: Some((&quote.cost).into()),
+        billing_unit: Some(quote.billing_unit.to_owned()),
+        quantity: Some(quote.quantity.normalize().to_string()),
+        unit_price: quote.unit_price.map(|price| price.normalize().to_string()),
+        breakdown: Some(quote.breakdown.clone()),
+    }
+}
+
+fn invalid(field: &'static str, wrong: impl Into<String>) -> Error {
+    Error::Invalid { field, wrong: wrong.into() }
+}
+
+fn resolve(provider: &dyn Provider, model: String, capability: Capability) -> Result<String, Error> {
+    let models = provider.models();
+    let able = |model: &crate::provider::Model| model.capabilities.contains(&capability);
+    let cannot = |who: String| Error::UnknownCapability { capability: capability.as_str().to_owned(), who };
+    let Some(default) = models.iter().find(|model| able(model)) else {
+        return Err(cannot(provider.id().to_owned()));
+    };
+    if model.is_empty() {
+        return Ok(default.id.clone());
+    }
+    match models.iter().find(|known| known.id == model) {
+        Some(known) if able(known) => Ok(model),
+        Some(known) if !provider.takes_any_model() => Err(cannot(format!("{}/{}", provider.id(), known.id))),
+        None if !provider.takes_any_model() => {
+            Err(Error::UnknownModel { provider: provider.id().to_owned(), model })
+        }
+        Some(_) | None => Ok(model),
+    }
+}
+
+/// What every provider needs for a capability.
+fn check(capability: Capability, params: Params<'_>) -> Result<(), Error> {
+    match capability {
+        Capability::TextToImage if params.text("prompt").is_none() => Err(invalid("params.prompt", "must not be empty")),
+        Capability::TextToSpeech if params.first_text(&["text", "input", "prompt"]).is_none() => {
+            Err(invalid("params.text", "must not be empty"))
+        }
+        Capability::GenerateMessage
+            if params.text("prompt").is_none()
+                && params.0.get("messages").and_then(|messages| messages.as_list()).is_none_or(<[_]>::is_empty) =>
+        {
+            Err(invalid("params.messages", "must not be empty without a prompt"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,145 @@
+//! The `[provider]` section of the settings.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use atelier_common::settings::{Settings as Section, secret};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+
+/// Environment variables beside the regular ones: name and key.
+pub const ALIASES: &[(&str, &str)] = &[
+    ("ATELIER_SKETCH_DELAY_MS", "sketch.delay_ms"),
+    ("ATELIER_SKETCH_FAIL_MATCH", "sketch.fail_match"),
+    ("ATELIER_SKETCH_FAIL_NTH", "sketch.fail_nth"),
+    ("ATELIER_SKETCH_BILL_ON_FAILURE", "sketch.bill_on_failure"),
+    ("ATELIER_SKETCH_STEPS", "sketch.steps"),
+    ("OPENAI_API_KEY", "openai.api_key"),
+    ("OPENAI_BASE_URL", "openai.base_url"),
+];
+
+/// Whether a provider may be called when the ledger cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LedgerMode {
+    /// No row, no call.
+    #[default]
+    Required,
+    /// Warn once and go on, without a record. For runs that must work alone, such as an evaluation.
+    BestEffort,
+}
+
+/// Settings of provider-svc.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// `required` or `best-effort`. Default `required`.
+    pub ledger: LedgerMode,
+    /// A TOML file with prices that override those that are compiled in. Default none.
+    pub catalog: Option<PathBuf>,
+    /// How long calls in flight may go on when the service is told to stop. Default 20 s.
+    #[serde(with = "humantime_serde")]
+    pub stop_grace: Duration,
+    /// Pauses between tries to store an output, in milliseconds; the list ends the tries. Default 1, 5, 15, 60, 300 s
+    /// (generations specification 3.5).
+    pub save_pauses_ms: Vec<u64>,
+    /// How long one call to the ledger or to the asset store may take. Default 30 s.
+    #[serde(with = "humantime_serde")]
+    pub rpc_timeout: Duration,
+    /// The offline provider.
+    pub sketch: Sketch,
+    /// OpenAI, or any server that speaks its language.
+    pub openai: OpenAi,
+}
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            ledger: LedgerMode::Required,
+            catalog: None,
+            stop_grace: Duration::from_secs(20),
+            save_pauses_ms: vec![1_000, 5_000, 15_000, 60_000, 300_000],
+            rpc_timeout: Duration::from_secs(30),
+            sketch: Sketch::default(),
+            openai: OpenAi::default(),
+        }
+    }
+}
+impl Section for Settings {
+    const SECTION: &'static str = "provider";
+}
+
+/// Settings of the offline provider. A request's own parameters of the same names win.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sketch {
+    /// How long a job takes, in milliseconds. Default 0.
+    pub delay_ms: u64,
+    /// A call whose prompt contains this text fails. Default empty: none does.
+    pub fail_match: String,
+    /// The n-th call of the process fails, counted from 1. Default 0: none does.
+    pub fail_nth: u64,
+    /// Whether a failed call is charged all the same. Default false.
+    pub bill_on_failure: bool,
+    /// How many steps of progress a picture has. Default 4.
+    pub steps: u32,
+}
+impl Default for Sketch {
+    fn default() -> Self {
+        Self { delay_ms: 0, fail_match: String::new(), fail_nth: 0, bill_on_failure: false, steps: 4 }
+    }
+}
+
+/// Settings of OpenAI and of servers that speak its language.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpenAi {
+    /// Address of the API, up to and with `/v1`. Default empty: OpenAI's own when there is a key. A server at home may
+    /// have a private address: who sets this has chosen it.
+    pub base_url: String,
+    /// The key. Default none; a server at home needs none.
+    #[serde(with = "secret::optional")]
+    pub api_key: Option<SecretString>,
+    /// Models for pictures; the first is the default.
+    pub image_models: Vec<String>,
+    /// Models for speech; the first is the default.
+    pub speech_models: Vec<String>,
+    /// Models for chat; the first is the default.
+    pub chat_models: Vec<String>,
+    /// Whether its calls cost nothing, as with a server at home. Default false.
+    pub free: bool,
+    /// Longest wait that the provider may ask for before a retry; more means giving up. Default 2 minutes.
+    #[serde(with = "humantime_serde")]
+    pub longest_wait: Duration,
+    /// First pause before a request that was refused for its speed is sent again. Default 500 ms.
+    #[serde(with = "humantime_serde")]
+    pub first_pause: Duration,
+    /// How long a connection may take. Default 5 s.
+    #[serde(with = "humantime_serde")]
+    pub connect_timeout: Duration,
+    /// How long the server may be silent. Default 10 minutes: a local server loads its model first.
+    #[serde(with = "humantime_serde")]
+    pub read_timeout: Duration,
+    /// Largest picture or sound that is taken, in bytes. Default 64 MiB.
+    pub max_media_bytes: u64,
+    /// Hosts that result addresses may name although they are private, for instance `127.0.0.1:8188`. Default none.
+    pub allowed_hosts: Vec<String>,
+}
+impl Default for OpenAi {
+    fn default() -> Self {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Self {
+            base_url: String::new(),
+            api_key: None,
+            image_models: names(&["gpt-image-1.5", "gpt-image-1"]),
+            speech_models: names(&["tts-1", "tts-1-hd"]),
+            chat_models: names(&["gpt-4o-mini"]),
+            free: false,
+            longest_wait: Duration::from_secs(120),
+            first_pause: Duration::from_millis(500),
+            connect_timeout: Duration::from_secs(5),
+            read_timeout: Duration::from_secs(600),
+            max_media_bytes: 64 * 1024 * 1024,
+            allowed_hosts: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The service on the wire: thin adapters. A message becomes a domain value ([`parse`]), a domain value becomes a message
+//! ([`render`]), and nothing is decided in between.
+
+mod follow;
+mod parse;
+mod render;
+mod service;
+
+pub use service::Service;

@@ -1,0 +1,182 @@
+//! `atelier.tracker.v1.GenerationService`.
+
+use atelier_common::db::Db;
+use atelier_common::identity::caller;
+use atelier_proto::tracker::v1;
+use atelier_proto::tracker::v1::generation_service_server::GenerationService;
+use tokio_util::sync::CancellationToken;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{follow, parse, render};
+use crate::costs;
+use crate::error::Error;
+use crate::follow::Following;
+use crate::ledger::{Cancel, Cancelled, Closed, Ledger, Opened, Row};
+use crate::queries::Queries;
+
+/// The service. Clones are the same one.
+#[derive(Clone)]
+pub struct Service {
+    pub(crate) ledger: Ledger,
+    pub(crate) queries: Queries,
+    pub(crate) following: Following,
+    pub(crate) db: Db,
+    pub(crate) stop: CancellationToken,
+}
+
+/// The user that asks, and what they ask.
+fn scoped<T>(request: Request<T>) -> Result<(String, T), Status> {
+    let user_id = caller(&request)?.user_id;
+    Ok((user_id, request.into_inner()))
+}
+
+fn generation(row: Row) -> Result<Option<v1::Generation>, Error> {
+    render::generation(row).map(Some)
+}
+
+#[tonic::async_trait]
+impl GenerationService for Service {
+    async fn open_generation(
+        &self,
+        request: Request<v1::OpenGenerationRequest>,
+    ) -> Result<Response<v1::OpenGenerationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let Opened { row, created } = self.ledger.open(parse::open(user, request)?).await?;
+        Ok(Response::new(v1::OpenGenerationResponse { generation: generation(row)?, created }))
+    }
+
+    async fn mark_submitting(
+        &self,
+        request: Request<v1::MarkSubmittingRequest>,
+    ) -> Result<Response<v1::MarkSubmittingResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let cancelled = self.ledger.mark(parse::mark(user, request)?).await?;
+        Ok(Response::new(v1::MarkSubmittingResponse { cancelled }))
+    }
+
+    async fn bind_attempt(
+        &self,
+        request: Request<v1::BindAttemptRequest>,
+    ) -> Result<Response<v1::BindAttemptResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let bound = self.ledger.bind(parse::bind(user, request)?).await?;
+        let (attempt_number, cancelled) = (bound.attempt_number, bound.cancelled);
+        Ok(Response::new(v1::BindAttemptResponse { attempt_number, cancelled }))
+    }
+
+    async fn observe_generation(
+        &self,
+        request: Request<v1::ObserveGenerationRequest>,
+    ) -> Result<Response<v1::ObserveGenerationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let cancelled = self.ledger.observe(parse::observe(user, request)?).await?;
+        Ok(Response::new(v1::ObserveGenerationResponse { cancelled }))
+    }
+
+    async fn close_generation(
+        &self,
+        request: Request<v1::CloseGenerationRequest>,
+    ) -> Result<Response<v1::CloseGenerationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let Closed { changed, lost_race, row } = self.ledger.close(parse::close(user, request)?).await?;
+        Ok(Response::new(v1::CloseGenerationResponse { changed, lost_race, generation: generation(row)? }))
+    }
+
+    async fn annotate_generation(
+        &self,
+        request: Request<v1::AnnotateGenerationRequest>,
+    ) -> Result<Response<v1::AnnotateGenerationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let row = self.ledger.annotate(parse::annotate(user, request)?).await?;
+        Ok(Response::new(v1::AnnotateGenerationResponse { generation: generation(row)? }))
+    }
+
+    async fn link_assets(
+        &self,
+        request: Request<v1::LinkAssetsRequest>,
+    ) -> Result<Response<v1::LinkAssetsResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let row = self.ledger.link(parse::link(user, request)?).await?;
+        Ok(Response::new(v1::LinkAssetsResponse { generation: generation(row)? }))
+    }
+
+    async fn cancel_generation(
+        &self,
+        request: Request<v1::CancelGenerationRequest>,
+    ) -> Result<Response<v1::CancelGenerationResponse>, Status> {
+        let (user_id, request) = scoped(request)?;
+        // What is no id names no row, like an id that nobody has.
+        let cancelled = match parse::known_id(&request.generation_id) {
+            Ok(id) => {
+                let cancelled = self.ledger.cancel(Cancel { user_id, id: id.clone() }).await?;
+                if let Cancelled::Now { owner_instance } = &cancelled {
+                    let told = self.following.hub.order(owner_instance, &id);
+                    tracing::debug!(generation_id = id, told, "cancelled a generation");
+                }
+                cancelled
+            }
+            Err(_) => Cancelled::NotRunning,
+        };
+        let (cancelled, status, error) = match cancelled {
+            Cancelled::Now { .. } => (true, "cancelled", None),
+            Cancelled::Before => (false, "cancelled", Some("already settled")),
+            Cancelled::NotRunning => (false, "", Some("not running")),
+        };
+        let (status, error) = (status.to_owned(), error.map(ToOwned::to_owned));
+        Ok(Response::new(v1::CancelGenerationResponse { cancelled, status, error }))
+    }
+
+    async fn get_generation(
+        &self,
+        request: Request<v1::GetGenerationRequest>,
+    ) -> Result<Response<v1::GetGenerationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let row = self.queries.get(&user, &request.generation_id).await?;
+        Ok(Response::new(v1::GetGenerationResponse { generation: generation(row)? }))
+    }
+
+    async fn list_generations(
+        &self,
+        request: Request<v1::ListGenerationsRequest>,
+    ) -> Result<Response<v1::ListGenerationsResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let v1::ListGenerationsRequest { filter, page_size, page_token } = request;
+        let page = self.queries.list(&parse::filter(user, filter)?, page_size, &page_token).await?;
+        let generations = page.rows.into_iter().map(render::generation).collect::<Result<_, _>>()?;
+        Ok(Response::new(v1::ListGenerationsResponse { generations, next_page_token: page.next_page_token }))
+    }
+
+    async fn summarize_costs(
+        &self,
+        request: Request<v1::SummarizeCostsRequest>,
+    ) -> Result<Response<v1::SummarizeCostsResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let v1::SummarizeCostsRequest { filter, group } = request;
+        let (filter, group) = (parse::filter(user, filter)?, parse::group(group)?);
+        let report = costs::summarize(&self.db, &filter, group).await?;
+        Ok(Response::new(v1::SummarizeCostsResponse {
+            total: Some(render::summary(report.total)),
+            groups: report.groups.into_iter().map(render::summary).collect(),
+        }))
+    }
+
+    type FollowStream = follow::Down;
+
+    async fn follow(
+        &self,
+        request: Request<Streaming<v1::FollowRequest>>,
+    ) -> Result<Response<Self::FollowStream>, Status> {
+        let (_, up) = scoped(request)?;
+        Ok(Response::new(follow::serve(self.following.clone(), up, self.stop.clone())))
+    }
+
+    async fn sweep_generations(
+        &self,
+        request: Request<v1::SweepGenerationsRequest>,
+    ) -> Result<Response<v1::SweepGenerationsResponse>, Status> {
+        let (_, v1::SweepGenerationsRequest {}) = scoped(request)?;
+        let interrupted = self.following.sweep.run().await?;
+        let interrupted_count = i64::try_from(interrupted).unwrap_or(i64::MAX);
+        Ok(Response::new(v1::SweepGenerationsResponse { interrupted_count }))
+    }
+}

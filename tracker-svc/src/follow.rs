@@ -1,0 +1,116 @@
+//! The streams of drivers: where cancel orders go down, and what keeps a lease alive.
+//!
+//! An order that finds no stream here, or a full one, is not lost: it stays on the row, and goes down with the answer to
+//! the driver's next heartbeat, whichever replica holds the stream.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use atelier_common::db::Db;
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::instances::Instances;
+use crate::ledger::all_users_untold;
+use crate::metrics as names;
+use crate::sweep::Sweep;
+
+/// Orders that wait for one driver. Full: the rest is told with its next heartbeat.
+const WAITING: usize = 256;
+
+/// The drivers that are connected here. Clones are the same ones.
+#[derive(Clone, Default)]
+pub struct Hub {
+    seats: Arc<Mutex<Seats>>,
+}
+
+#[derive(Default)]
+struct Seats {
+    next: u64,
+    by_instance: HashMap<String, (u64, mpsc::Sender<String>)>,
+}
+
+/// A driver's place; dropping it gives it up.
+pub struct Seat {
+    hub: Hub,
+    instance_id: String,
+    number: u64,
+}
+
+impl Hub {
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a driver's place and what is ordered to it. A stream that it had before gets nothing more.
+    pub fn join(&self, instance_id: &str) -> (Seat, mpsc::Receiver<String>) {
+        let (sender, orders) = mpsc::channel(WAITING);
+        let mut seats = self.seats();
+        let number = seats.next;
+        seats.next += 1;
+        seats.by_instance.insert(instance_id.to_owned(), (number, sender));
+        drop(seats);
+        metrics::gauge!(names::FOLLOWERS).increment(1);
+        (Seat { hub: self.clone(), instance_id: instance_id.to_owned(), number }, orders)
+    }
+
+    /// Orders a driver to stop a call; whether it is connected here and was told.
+    pub fn order(&self, instance_id: &str, generation_id: &str) -> bool {
+        let seats = self.seats();
+        seats
+            .by_instance
+            .get(instance_id)
+            .is_some_and(|(_, orders)| orders.try_send(generation_id.to_owned()).is_ok())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let mut seats = self.hub.seats();
+        if seats.by_instance.get(&self.instance_id).is_some_and(|(number, _)| *number == self.number) {
+            seats.by_instance.remove(&self.instance_id);
+        }
+        metrics::gauge!(names::FOLLOWERS).decrement(1);
+    }
+}
+
+/// What a stream needs of the ledger.
+#[derive(Clone)]
+pub struct Following {
+    /// The leases.
+    pub instances: Instances,
+    /// The streams.
+    pub hub: Hub,
+    /// The sweep.
+    pub sweep: Sweep,
+    /// The ledger's database.
+    pub db: Db,
+}
+
+impl Following {
+    /// Takes up a driver. When it alone holds the data, the rows of its forerunners are swept before it goes on.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn hello(
+        &self,
+        instance_id: &str,
+        service: &str,
+        sole_process: bool,
+    ) -> Result<(Seat, mpsc::Receiver<String>), Error> {
+        self.instances.hello(instance_id, service, sole_process).await?;
+        if sole_process {
+            self.sweep.run().await?;
+        }
+        tracing::info!(instance_id, service, sole_process, "a driver follows");
+        Ok(self.hub.join(instance_id))
+    }
+
+    /// Cancelled rows that the driver has not shown to know of.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn untold(&self, instance_id: &str) -> Result<Vec<String>, Error> {
+        all_users_untold(self.db.read(), instance_id, 1_000).await
+    }
+}

@@ -1,0 +1,235 @@
+//! The transitions of a row, one file each, and the one queue that they go through.
+//!
+//! A transition reads the row for writing and then changes it by one statement whose WHERE holds the old status and the
+//! fence; the number of rows it hit decides a race. Concurrent transitions share a transaction and a flush, and see each
+//! other's effects in the order in which they arrived. None leaves anything half done when it refuses: every refusal
+//! comes before the first write.
+
+mod annotate;
+mod attempt_book;
+mod bind;
+mod cancel;
+mod close;
+mod link;
+mod mark;
+mod observe;
+mod open;
+mod row;
+mod settle;
+
+use atelier_common::db::{Db, GroupCommit};
+use atelier_common::tasks::Tasks;
+use sea_orm::DatabaseTransaction;
+
+pub use annotate::{Annotate, Late};
+pub use attempt_book::Told;
+pub use bind::{Bind, Bound};
+pub(crate) use cancel::all_users_untold;
+pub use cancel::{Cancel, Cancelled};
+pub use close::{Close, Closed, sent};
+pub use link::Link;
+pub use mark::Mark;
+pub use observe::{Facets, Observe};
+pub use open::{Open, Opened, Origin};
+pub use row::{Driver, Row};
+pub(crate) use row::{insert_with, load, read_ids};
+
+use crate::entity::words::Status;
+use crate::error::Error;
+use crate::metrics as names;
+use crate::time::LedgerTime;
+
+/// Transitions in one transaction at most.
+const BATCH: usize = 256;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Open(Box<Open>),
+    Mark(Mark),
+    Bind(Box<Bind>),
+    Observe(Observe),
+    Close(Box<Close>),
+    Annotate(Box<Annotate>),
+    Link(Link),
+    Cancel(Cancel),
+}
+
+#[derive(Debug)]
+enum Out {
+    Open(Box<Opened>),
+    Cancelled(bool),
+    Bound(Bound),
+    Closed(Box<Closed>),
+    Row(Box<Row>),
+    Cancel(Cancelled),
+}
+
+/// The ledger. Clones are the same one.
+#[derive(Clone)]
+pub struct Ledger {
+    queue: GroupCommit<Op, Result<Out, Error>, Error>,
+}
+
+impl Ledger {
+    /// Starts the ledger's writer.
+    #[must_use]
+    pub fn new(db: Db, time: LedgerTime, tasks: &Tasks) -> Self {
+        let queue = GroupCommit::new(db, tasks, "ledger", BATCH, move |tx, ops| {
+            let time = time.clone();
+            Box::pin(async move { apply(tx, &time, ops).await })
+        });
+        Self { queue }
+    }
+
+    async fn submit(&self, op: Op) -> Result<Out, Error> {
+        let out = self.queue.submit(op).await?;
+        if let Err(Error::Fenced { .. }) = &out {
+            metrics::counter!(names::FENCED).increment(1);
+        }
+        out
+    }
+
+    /// Opens a row; durable when it returns.
+    ///
+    /// # Errors
+    /// `KeyConflict`.
+    pub async fn open(&self, open: Open) -> Result<Opened, Error> {
+        let labels = [("provider", open.provider.clone()), ("capability", open.capability.clone())];
+        match self.submit(Op::Open(Box::new(open))).await? {
+            Out::Open(opened) => {
+                if opened.created {
+                    metrics::counter!(names::OPENED, &labels).increment(1);
+                }
+                Ok(*opened)
+            }
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+
+    /// Marks that the paid request is about to leave; true when the row was cancelled first.
+    ///
+    /// # Errors
+    /// `NotFound`, `Fenced`, `NotInStatus`.
+    pub async fn mark(&self, mark: Mark) -> Result<bool, Error> {
+        match self.submit(Op::Mark(mark)).await? {
+            Out::Cancelled(cancelled) => Ok(cancelled),
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+
+    /// Binds what was learned of a submission.
+    ///
+    /// # Errors
+    /// `NotFound`, `Fenced`, `AttemptBound`.
+    pub async fn bind(&self, bind: Bind) -> Result<Bound, Error> {
+        match self.submit(Op::Bind(Box::new(bind))).await? {
+            Out::Bound(bound) => Ok(bound),
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+
+    /// Records facets; true when the row was cancelled.
+    ///
+    /// # Errors
+    /// `NotFound`, `Fenced`.
+    pub async fn observe(&self, observe: Observe) -> Result<bool, Error> {
+        match self.submit(Op::Observe(observe)).await? {
+            Out::Cancelled(cancelled) => Ok(cancelled),
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+
+    /// Closes a row.
+    ///
+    /// # Errors
+    /// `NotFound`, `Fenced`, `OutputsOpen`.
+    pub async fn close(&self, close: Close) -> Result<Closed, Error> {
+        let status = close.status;
+        match self.submit(Op::Close(Box::new(close))).await? {
+            Out::Closed(closed) => {
+                if closed.changed {
+                    settled(status, closed.row.generation.cost.is_none() && sent(&closed.row.generation));
+                } else if closed.lost_race {
+                    metrics::counter!(names::CONFLICTS, "status" => status.word()).increment(1);
+                }
+                Ok(*closed)
+            }
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+
+    /// Adds what a late driver knows.
+    ///
+    /// # Errors
+    /// `NotFound`, `NotInStatus`.
+    pub async fn annotate(&self, annotate: Annotate) -> Result<Row, Error> {
+        self.row(Op::Annotate(Box::new(annotate))).await
+    }
+
+    /// Links assets.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub async fn link(&self, link: Link) -> Result<Row, Error> {
+        self.row(Op::Link(link)).await
+    }
+
+    async fn row(&self, op: Op) -> Result<Row, Error> {
+        match self.submit(op).await? {
+            Out::Row(row) => Ok(*row),
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+
+    /// Cancels a running row of the user.
+    ///
+    /// # Errors
+    /// Only the database's.
+    pub async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, Error> {
+        match self.submit(Op::Cancel(cancel)).await? {
+            Out::Cancel(cancelled) => {
+                if matches!(cancelled, Cancelled::Now { .. }) {
+                    settled(Status::Cancelled, false);
+                }
+                Ok(cancelled)
+            }
+            _ => Err(Error::Corrupt("answer")),
+        }
+    }
+}
+
+fn settled(status: Status, unpriced: bool) {
+    metrics::counter!(names::SETTLED, "status" => status.word()).increment(1);
+    if unpriced {
+        metrics::counter!(names::UNPRICED).increment(1);
+    }
+}
+
+async fn apply(
+    tx: &DatabaseTransaction,
+    time: &LedgerTime,
+    ops: Vec<Op>,
+) -> Result<Vec<Result<Out, Error>>, Error> {
+    let mut answers = Vec::with_capacity(ops.len());
+    for op in ops {
+        match one(tx, time, op).await {
+            // The transaction is broken: the batch is taken apart.
+            Err(Error::Store(error)) => return Err(Error::Store(error)),
+            answer => answers.push(answer),
+        }
+    }
+    Ok(answers)
+}
+
+async fn one(tx: &DatabaseTransaction, time: &LedgerTime, op: Op) -> Result<Out, Error> {
+    Ok(match op {
+        Op::Open(open) => Out::Open(Box::new(open::open(tx, time, &open).await?)),
+        Op::Mark(mark) => Out::Cancelled(mark::mark(tx, time, &mark).await?),
+        Op::Bind(bind) => Out::Bound(bind::bind(tx, time, &bind).await?),
+        Op::Observe(observe) => Out::Cancelled(observe::observe(tx, time, &observe).await?),
+        Op::Close(close) => Out::Closed(Box::new(close::close(tx, time, &close).await?)),
+        Op::Annotate(annotate) => Out::Row(Box::new(annotate::annotate(tx, time, &annotate).await?)),
+        Op::Link(link) => Out::Row(Box::new(link::link(tx, time, &link).await?)),
+        Op::Cancel(cancel) => Out::Cancel(cancel::cancel(tx, time, &cancel).await?),
+    })
+}

@@ -1,0 +1,167 @@
+//! Opens a row: ∅ → running. One INSERT that does nothing when the id or the key is there; who was first has the row.
+
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, QueryFilter, Set};
+
+use super::row::{Changes, Row, insert_with, load};
+use crate::charge::Charge;
+use crate::entity::generations::{Column, Entity};
+use crate::entity::words::{OutputState, ProviderState, ReconcileState, Status, Submission};
+use crate::error::Error;
+use crate::metadata::Metadata;
+use crate::time::LedgerTime;
+
+/// A row to open.
+#[derive(Debug, Clone)]
+pub struct Open {
+    /// Owner of the row.
+    pub user_id: String,
+    /// Canonical text of its id.
+    pub id: String,
+    /// The provider.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// What is asked.
+    pub capability: String,
+    /// Who asked.
+    pub origin: Origin,
+    /// Redacted parameters, a JSON object.
+    pub parameters: String,
+    /// Unique per user.
+    pub idempotency_key: Option<String>,
+    /// SHA-256 of the canonical request.
+    pub input_fingerprint: String,
+    /// What the catalog says.
+    pub estimate: Option<Charge>,
+    /// What was wrong with the estimate.
+    pub warning: Option<String>,
+    /// Why there is no estimate.
+    pub unpriced_reason: Option<String>,
+    /// Whether the caller goes on.
+    pub background: bool,
+    /// The driver.
+    pub instance_id: String,
+}
+
+/// Who asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Number of the surface in the contract.
+    pub surface: i32,
+    /// Chat thread.
+    pub thread_id: Option<String>,
+    /// Tool call.
+    pub tool_call_id: Option<String>,
+    /// The client's correlation id.
+    pub request_id: Option<String>,
+    /// Run.
+    pub job_id: Option<String>,
+    /// Node.
+    pub node_id: Option<String>,
+    /// Type of the node.
+    pub node_type: Option<String>,
+    /// Invocation key.
+    pub invocation_id: Option<String>,
+    /// Workflow.
+    pub workflow_id: Option<String>,
+    /// Project.
+    pub project_id: Option<String>,
+}
+
+/// The open row, or the one that was there.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The row.
+    pub row: Row,
+    /// Whether this call opened it.
+    pub created: bool,
+}
+
+/// Opens a row.
+///
+/// # Errors
+/// `KeyConflict` when the key or the id belongs to another request.
+pub(super) async fn open<C: ConnectionTrait>(tx: &C, time: &LedgerTime, open: &Open) -> Result<Opened, Error> {
+    let now = time.now();
+    let times = [Column::CreatedAt, Column::StartedAt, Column::UpdatedAt];
+    let mut insert = insert_with(&values(open), times.map(|column| (column, now.clone())))?;
+    insert.on_conflict(OnConflict::new().do_nothing().to_owned());
+    let created = tx.execute(&insert).await?.rows_affected() == 1;
+    if created {
+        return Ok(Opened { row: load(tx, &open.user_id, &open.id).await?, created });
+    }
+    let mut same = Condition::any().add(Column::Id.eq(open.id.as_str()));
+    if let Some(key) = &open.idempotency_key {
+        same = same.add(Column::IdempotencyKey.eq(key.as_str()));
+    }
+    let found = Entity::of(&open.user_id).filter(same).all(tx).await?;
+    // The key decides before the id; nothing found means that the id is somebody else's.
+    let by_key = found.iter().find(|row| open.idempotency_key.is_some() && row.idempotency_key == open.idempotency_key);
+    let row = by_key.or(found.first()).ok_or(Error::KeyConflict { generation_id: None })?;
+    if row.input_fingerprint != open.input_fingerprint || row.idempotency_key != open.idempotency_key {
+        return Err(Error::KeyConflict { generation_id: Some(row.id.clone()) });
+    }
+    Ok(Opened { row: load(tx, &open.user_id, &row.id).await?, created })
+}
+
+fn values(open: &Open) -> Changes {
+    let Open {
+        user_id,
+        id,
+        provider,
+        model,
+        capability,
+        origin,
+        parameters,
+        idempotency_key,
+        input_fingerprint,
+        estimate,
+        warning,
+        unpriced_reason,
+        background,
+        instance_id,
+    } = open.clone();
+    let mut metadata = Metadata::default();
+    metadata.set_unpriced_reason(unpriced_reason.filter(|_| estimate.is_none()));
+    if let Some(warning) = warning {
+        metadata.add_price_warning(warning);
+    }
+    let (estimated_cost, estimated_currency) =
+        estimate.map_or((None, None), |estimate| (Some(estimate.cost), Some(estimate.currency)));
+    Changes {
+        id: Set(id),
+        user_id: Set(user_id),
+        status: Set(Status::Running),
+        submission: Set(Submission::Accepted),
+        provider_state: Set(ProviderState::Unknown),
+        output: Set(OutputState::Pending),
+        provider: Set(provider),
+        model: Set(model),
+        capability: Set(capability),
+        surface: Set(origin.surface),
+        thread_id: Set(origin.thread_id),
+        tool_call_id: Set(origin.tool_call_id),
+        request_id: Set(origin.request_id),
+        job_id: Set(origin.job_id),
+        node_id: Set(origin.node_id),
+        node_type: Set(origin.node_type),
+        invocation_id: Set(origin.invocation_id),
+        workflow_id: Set(origin.workflow_id),
+        project_id: Set(origin.project_id),
+        idempotency_key: Set(idempotency_key),
+        input_fingerprint: Set(input_fingerprint),
+        background: Set(background),
+        parameters: Set(parameters),
+        estimated_cost: Set(estimated_cost),
+        estimated_currency: Set(estimated_currency),
+        reconcile_state: Set(ReconcileState::Nothing),
+        reconcile_attempts: Set(0),
+        owner_instance: Set(instance_id),
+        owner_epoch: Set(1),
+        cancel_pending: Set(false),
+        metadata: Set(metadata.text()),
+        version: Set(1),
+        ..Default::default()
+    }
+}

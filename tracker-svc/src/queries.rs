@@ -1,0 +1,187 @@
+//! Reads: one row, and pages of rows.
+
+use std::collections::HashMap;
+
+use atelier_common::db::Db;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
+use uuid::Uuid;
+
+use crate::entity::attempts;
+use crate::entity::generations::{Column, Entity, Model};
+use crate::error::Error;
+use crate::filter::Filter;
+use crate::ledger::{Row, load};
+
+/// Rows of a page when nothing is said.
+pub const DEFAULT_PAGE: u64 = 50;
+/// Rows of a page at most.
+pub const LARGEST_PAGE: u64 = 500;
+/// Shortest prefix of an id that is looked up.
+const SHORTEST_PREFIX: usize = 8;
+/// Digits of a digest in a token.
+const DIGEST: usize = 16;
+
+/// The queries. Clones are the same.
+#[derive(Clone)]
+pub struct Queries {
+    db: Db,
+}
+
+/// Rows, and where the next page begins.
+#[derive(Debug, Clone)]
+pub struct Page {
+    /// The rows, newest first.
+    pub rows: Vec<Row>,
+    /// Token of the next page; empty at the end.
+    pub next_page_token: String,
+}
+
+impl Queries {
+    /// Queries over this database.
+    #[must_use]
+    pub fn new(db: Db) -> Self {
+        Self { db }
+    }
+
+    /// One row of the user, by its id or a unique prefix of eight characters or more.
+    ///
+    /// # Errors
+    /// `NotFound`, the same for foreign and missing; `Ambiguous` when a prefix fits several rows of the user.
+    pub async fn get(&self, user_id: &str, id: &str) -> Result<Row, Error> {
+        if let Ok(id) = Uuid::parse_str(id) {
+            return load(self.db.read(), user_id, &id.to_string()).await;
+        }
+        let (low, high) = prefix_range(id).ok_or(Error::NotFound)?;
+        let found = Entity::of(user_id).filter(Column::Id.between(low, high)).limit(2).all(self.db.read()).await?;
+        match found.as_slice() {
+            [] => Err(Error::NotFound),
+            [one] => load(self.db.read(), user_id, &one.id).await,
+            [..] => Err(Error::Ambiguous(id.to_owned())),
+        }
+    }
+
+    /// A page of rows, newest first; rows of one instant by their id.
+    ///
+    /// # Errors
+    /// `Invalid` for a negative size; `PageToken` for a token of another list.
+    pub async fn list(&self, filter: &Filter, page_size: i32, page_token: &str) -> Result<Page, Error> {
+        let size = page_size_of(page_size)?;
+        let mut condition = filter.condition();
+        if !page_token.is_empty() {
+            let (created_at, id) = read_token(filter, page_token).ok_or(Error::PageToken)?;
+            condition = condition.add(
+                Condition::any().add(Column::CreatedAt.lt(created_at)).add(
+                    Condition::all().add(Column::CreatedAt.eq(created_at)).add(Column::Id.lt(id.to_string())),
+                ),
+            );
+        }
+        let mut rows = Entity::find()
+            .filter(condition)
+            .order_by(Column::CreatedAt, Order::Desc)
+            .order_by(Column::Id, Order::Desc)
+            .limit(size + 1)
+            .all(self.db.read())
+            .await?;
+        let more = u64::try_from(rows.len()).unwrap_or(u64::MAX) > size;
+        if more {
+            rows.pop();
+        }
+        let next_page_token = match rows.last() {
+            Some(last) if more => write_token(filter, last)?,
+            Some(_) | None => String::new(),
+        };
+        Ok(Page { rows: self.with_attempts(rows).await?, next_page_token })
+    }
+
+    async fn with_attempts(&self, rows: Vec<Model>) -> Result<Vec<Row>, Error> {
+        let mut by_row: HashMap<String, Vec<attempts::Model>> = HashMap::new();
+        if !rows.is_empty() {
+            let all = attempts::Entity::find()
+                .filter(attempts::Column::GenerationId.is_in(rows.iter().map(|row| row.id.as_str())))
+                .order_by_asc(attempts::Column::AttemptNumber)
+                .all(self.db.read())
+                .await?;
+            for attempt in all {
+                by_row.entry(attempt.generation_id.clone()).or_default().push(attempt);
+            }
+        }
+        let row = |generation: Model| Row {
+            attempts: by_row.remove(&generation.id).unwrap_or_default(),
+            generation,
+        };
+        Ok(rows.into_iter().map(row).collect())
+    }
+}
+
+fn page_size_of(asked: i32) -> Result<u64, Error> {
+    match u64::try_from(asked) {
+        Err(_) => Err(Error::invalid("page_size", "must not be negative")),
+        Ok(0) => Ok(DEFAULT_PAGE),
+        Ok(size) => Ok(size.min(LARGEST_PAGE)),
+    }
+}
+
+/// The least and the greatest id with this prefix; `None` when no id can have it.
+fn prefix_range(prefix: &str) -> Option<(String, String)> {
+    let lowest = Uuid::nil().to_string();
+    let prefix = prefix.to_ascii_lowercase();
+    let tail = lowest.get(prefix.len()..)?;
+    let fits = prefix.chars().zip(lowest.chars()).all(|(c, model)| match model {
+        '-' => c == '-',
+        _ => c.is_ascii_hexdigit(),
+    });
+    (prefix.len() >= SHORTEST_PREFIX && fits)
+        .then(|| (format!("{prefix}{tail}"), format!("{prefix}{}", tail.replace('0', "f"))))
+}
+
+/// Instant, id, and a digest over both and the filter, so that an edited or foreign token does not pass.
+fn write_token(filter: &Filter, last: &Model) -> Result<String, Error> {
+    let id = Uuid::parse_str(&last.id).map_err(|_| Error::Corrupt("id"))?;
+    let mut bytes = Vec::with_capacity(24 + DIGEST);
+    bytes.extend_from_slice(&last.created_at.to_be_bytes());
+    bytes.extend_from_slice(id.as_bytes());
+    let sealed = seal(filter, &bytes);
+    bytes.extend(sealed);
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+fn read_token(filter: &Filter, token: &str) -> Option<(i64, Uuid)> {
+    let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
+    let (at, rest) = bytes.split_first_chunk::<8>()?;
+    let (id, sealed) = rest.split_first_chunk::<16>()?;
+    let body = bytes.get(..24)?;
+    let genuine = sealed.iter().copied().eq(seal(filter, body));
+    genuine.then(|| (i64::from_be_bytes(*at), Uuid::from_bytes(*id)))
+}
+
+fn seal(filter: &Filter, body: &[u8]) -> impl Iterator<Item = u8> + use<> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(filter.digest().as_bytes()).update(body);
+    let digest: [u8; 32] = hasher.finalize().into();
+    digest.into_iter().take(DIGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_spans_the_ids_that_begin_with_it() {
+        let (low, high) = prefix_range("0199C2F0-6a").expect("a prefix");
+        assert_eq!(low, "0199c2f0-6a00-0000-0000-000000000000");
+        assert_eq!(high, "0199c2f0-6aff-ffff-ffff-ffffffffffff");
+        for bad in ["0199c2f", "0199c2f06", "0199c2fz", "%%%%%%%%", "", "é199c2f0-6"] {
+            assert_eq!(prefix_range(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn g_132_page_sizes_are_clamped() {
+        assert_eq!(page_size_of(0).expect("size"), 50);
+        assert_eq!(page_size_of(7).expect("size"), 7);
+        assert_eq!(page_size_of(501).expect("size"), 500);
+        assert!(page_size_of(-1).is_err());
+    }
+}
