@@ -57,6 +57,9 @@ pub enum Error {
     /// A task of ours died.
     #[error("a task has died")]
     Died(#[from] tokio::task::JoinError),
+    /// A plan of a test asked for it.
+    #[error("failure injected by a plan")]
+    Injected,
     /// Something that cannot be is.
     #[error("{0}")]
     Bug(&'static str),
@@ -83,9 +86,13 @@ impl Error {
             Self::PageToken => (Code::InvalidArgument, reason::INVALID_PAGE_TOKEN),
             Self::TooLarge { .. } => (Code::InvalidArgument, reason::ASSET_TOO_LARGE),
             Self::Range { .. } => (Code::OutOfRange, reason::RANGE_NOT_SATISFIABLE),
-            Self::StoreUrl | Self::Store(_) | Self::Folder(_) => (Code::Unavailable, reason::STORE_UNAVAILABLE),
+            Self::StoreUrl | Self::Store(_) | Self::Folder(_) => {
+                (Code::Unavailable, reason::STORE_UNAVAILABLE)
+            }
             Self::Database(_) => (Code::Unavailable, reason::DATABASE_UNAVAILABLE),
-            Self::Row(_) | Self::Died(_) | Self::Bug(_) => (Code::Internal, reason::INTERNAL),
+            Self::Row(_) | Self::Died(_) | Self::Injected | Self::Bug(_) => {
+                (Code::Internal, reason::INTERNAL)
+            }
         }
     }
 }
@@ -99,7 +106,11 @@ impl From<Error> for Status {
             Code::Unavailable => tracing::warn!(error = chain, "call failed"),
             _ => tracing::debug!(error = chain, "call refused"),
         }
-        let message = if code == Code::Internal { "internal error".to_owned() } else { error.to_string() };
+        let message = if code == Code::Internal {
+            "internal error".to_owned()
+        } else {
+            error.to_string()
+        };
         let problem = Problem::new(code, reason, DOMAIN, message);
         match error {
             Error::Invalid { field, wrong } => problem.field(field, wrong),
@@ -114,6 +125,7 @@ impl From<Error> for Status {
             | Error::Database(_)
             | Error::Row(_)
             | Error::Died(_)
+            | Error::Injected
             | Error::Bug(_) => problem,
         }
         .into()

@@ -67,7 +67,11 @@ impl Assets {
         let db = Db::connect(&settings.database(&deps.data_dir), &DbSettings::default()).await?;
         db.migrate::<migration::Migrator>().await?;
         let unusable = |error: Error| BuildError::new("the store of assets cannot be used", error);
-        let before = if deps.sole_process { None } else { Some(deps.clock.now() - LEFTOVER_AGE) };
+        let before = if deps.sole_process {
+            None
+        } else {
+            Some(deps.clock.now() - LEFTOVER_AGE)
+        };
         let removed = blobs.remove_leftovers(before).await.map_err(unusable)?;
         if removed > 0 {
             tracing::info!(removed, "bytes without a name were removed");
@@ -85,7 +89,10 @@ impl Assets {
         }));
         deps.health.register(NAME_OF_SERVICE);
         deps.health.set(GATE, Gate::Ready);
-        Ok(Self { api, health: deps.health.clone() })
+        Ok(Self {
+            api,
+            health: deps.health.clone(),
+        })
     }
 
     /// Looks at store and database, and says so.
@@ -105,7 +112,10 @@ impl Assets {
             Ok(0) => {}
             Ok(removed) => tracing::info!(removed, "bytes without a name were removed"),
             Err(error) => {
-                tracing::warn!(error = &error as &dyn std::error::Error, "bytes without a name could not be removed");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "bytes without a name could not be removed"
+                );
             }
         }
     }

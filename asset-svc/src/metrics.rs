@@ -16,15 +16,30 @@ pub const DOWNLOADED: &str = "atelier_asset_downloaded_bytes_total";
 
 /// All of them, for the page and the documentation.
 pub const ALL: &[Metric] = &[
-    Metric { name: COMMITS, kind: Kind::Counter, unit: Unit::Count, help: "Artifacts committed." },
+    Metric {
+        name: COMMITS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Artifacts committed.",
+    },
     Metric {
         name: COMMIT_DURATION,
         kind: Kind::Histogram,
         unit: Unit::Seconds,
         help: "Time that the commit of an artifact took.",
     },
-    Metric { name: UPLOADS, kind: Kind::Counter, unit: Unit::Count, help: "Uploads answered." },
-    Metric { name: UPLOADED, kind: Kind::Counter, unit: Unit::Bytes, help: "Bytes of uploads that became assets." },
+    Metric {
+        name: UPLOADS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Uploads answered.",
+    },
+    Metric {
+        name: UPLOADED,
+        kind: Kind::Counter,
+        unit: Unit::Bytes,
+        help: "Bytes of uploads that became assets.",
+    },
     Metric {
         name: DOWNLOADED,
         kind: Kind::Counter,

@@ -93,8 +93,14 @@ mod tests {
     fn the_defaults_are_in_the_data_folder() {
         let settings = Settings::default();
         assert_eq!(settings.database(Path::new("/d/e")), "sqlite:///d/e/atelier.db");
-        assert_eq!(settings.store(Path::new("/d/e")).unwrap().as_str(), "file:///d/e/blobs/");
-        let bad = Settings { store_url: "no url".into(), ..settings };
+        assert_eq!(
+            settings.store(Path::new("/d/e")).unwrap().as_str(),
+            "file:///d/e/blobs/"
+        );
+        let bad = Settings {
+            store_url: "no url".into(),
+            ..settings
+        };
         assert!(bad.store(Path::new("/d")).is_err());
     }
 }

@@ -53,7 +53,12 @@ const ENDINGS: &[(&str, &[&str])] = &[
     (JSON, &["json"]),
     ("application/xml", &["xml"]),
     ("text/html", &["html", "htm"]),
-    (TEXT, &["txt", "text", "log", "srt", "toml", "yaml", "yml", "ini", "py", "rs", "md", "csv", "tsv"]),
+    (
+        TEXT,
+        &[
+            "txt", "text", "log", "srt", "toml", "yaml", "yml", "ini", "py", "rs", "md", "csv", "tsv",
+        ],
+    ),
     ("text/markdown", &["md", "markdown"]),
     ("text/csv", &["csv"]),
     ("text/tab-separated-values", &["tsv"]),
@@ -98,7 +103,11 @@ pub fn sniff(bytes: &[u8], whole: bool) -> Sniffed {
 }
 
 fn verdict(content_type: &'static str, ending: &'static str, certainty: Certainty) -> Sniffed {
-    Sniffed { content_type, ending, certainty }
+    Sniffed {
+        content_type,
+        ending,
+        certainty,
+    }
 }
 
 /// The text that the bytes are, when they are UTF-8 without control characters that text has not.
@@ -152,7 +161,10 @@ fn root_element(start: &str) -> Option<String> {
         } else if rest.starts_with("<?xml") {
             declared = true;
             rest = rest.split_once("?>")?.1;
-        } else if rest.get(..9).is_some_and(|head| head.eq_ignore_ascii_case("<!doctype")) {
+        } else if rest
+            .get(..9)
+            .is_some_and(|head| head.eq_ignore_ascii_case("<!doctype"))
+        {
             let (doctype, after) = rest.split_once('>')?;
             let name = doctype.get(9..)?.split_whitespace().next()?.to_ascii_lowercase();
             if name == "html" || name == "svg" {
@@ -164,22 +176,31 @@ fn root_element(start: &str) -> Option<String> {
             break;
         }
     }
-    let name: String =
-        rest.strip_prefix('<')?.chars().take_while(|c| c.is_alphanumeric() || matches!(c, ':' | '-' | '_')).collect();
+    let name: String = rest
+        .strip_prefix('<')?
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || matches!(c, ':' | '-' | '_'))
+        .collect();
     let name = name.to_ascii_lowercase();
     let local = name.rsplit(':').next().unwrap_or_default().to_owned();
-    (declared || local == "svg" || local == "html").then_some(local).filter(|name| !name.is_empty())
+    (declared || local == "svg" || local == "html")
+        .then_some(local)
+        .filter(|name| !name.is_empty())
 }
 
 /// Whether a browser that guesses would take it for a page.
 fn is_html(start: &str) -> bool {
     const TAGS: [&str; 14] = [
-        "head", "body", "script", "iframe", "h1", "div", "font", "table", "a", "style", "title", "b", "br", "p",
+        "head", "body", "script", "iframe", "h1", "div", "font", "table", "a", "style", "title", "b", "br",
+        "p",
     ];
-    let Some(rest) = start.strip_prefix('<') else { return false };
+    let Some(rest) = start.strip_prefix('<') else {
+        return false;
+    };
     let name: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
     let after = rest.get(name.len()..).and_then(|rest| rest.chars().next());
-    TAGS.iter().any(|tag| name.eq_ignore_ascii_case(tag)) && after.is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'))
+    TAGS.iter().any(|tag| name.eq_ignore_ascii_case(tag))
+        && after.is_none_or(|c| c.is_whitespace() || matches!(c, '>' | '/'))
 }
 
 fn is_json(start: &str, whole: bool) -> bool {
@@ -241,7 +262,10 @@ pub fn content_type(sniffed: Sniffed, stated: Option<&str>) -> String {
 fn plain(stated: &str) -> Option<String> {
     let essence = stated.split(';').next()?.trim().to_ascii_lowercase();
     let token = |part: &str| {
-        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+".contains(&b))
     };
     let (kind, subtype) = essence.split_once('/')?;
     let usual = match essence.as_str() {
@@ -256,9 +280,18 @@ fn plain(stated: &str) -> Option<String> {
 
 /// Whether a browser would run what is served with this type.
 fn is_active(content_type: &str) -> bool {
-    ["html", "svg", "javascript", "ecmascript", "xml", "xsl", "shockwave", "multipart/"]
-        .iter()
-        .any(|part| content_type.contains(part))
+    [
+        "html",
+        "svg",
+        "javascript",
+        "ecmascript",
+        "xml",
+        "xsl",
+        "shockwave",
+        "multipart/",
+    ]
+    .iter()
+    .any(|part| content_type.contains(part))
         || content_type.starts_with("message/")
 }
 
@@ -266,7 +299,10 @@ fn is_textual(content_type: &str) -> bool {
     content_type.starts_with("text/")
         || content_type.starts_with("model/")
         || content_type.ends_with("+json")
-        || matches!(content_type, JSON | "application/yaml" | "application/toml" | "application/x-ndjson")
+        || matches!(
+            content_type,
+            JSON | "application/yaml" | "application/toml" | "application/x-ndjson"
+        )
 }
 
 /// The file ending of a media type, without the dot.
@@ -275,7 +311,11 @@ pub fn ending(content_type: &str) -> &'static str {
     if let Some((_, endings)) = ENDINGS.iter().find(|(known, _)| *known == content_type) {
         return endings.first().copied().unwrap_or("bin");
     }
-    rare_ending(content_type).unwrap_or(if content_type.starts_with("text/") { "txt" } else { "bin" })
+    rare_ending(content_type).unwrap_or(if content_type.starts_with("text/") {
+        "txt"
+    } else {
+        "bin"
+    })
 }
 
 fn rare_ending(content_type: &str) -> Option<&'static str> {
@@ -296,7 +336,9 @@ fn rare_ending(content_type: &str) -> Option<&'static str> {
 /// Whether a file with this ending (lower case, no dot) may hold this type.
 #[must_use]
 pub fn ending_fits(ending: &str, content_type: &str) -> bool {
-    ENDINGS.iter().any(|(known, endings)| *known == content_type && endings.contains(&ending))
+    ENDINGS
+        .iter()
+        .any(|(known, endings)| *known == content_type && endings.contains(&ending))
         || self::ending(content_type) == ending
 }
 
@@ -332,7 +374,11 @@ mod tests {
     #[case(b"glTF\x02\0\0\0\x0c\0\0\0", "model/gltf-binary", "glb")]
     #[case(b"\0\0\0\x18ftypisom\0\0\0\0", "video/mp4", "mp4")]
     #[case(b"\xff\xf3\x40\xc0\0\0\0\0", "audio/mpeg", "mp3")]
-    #[case(b"<?xml version=\"1.0\"?><!-- x --><svg xmlns=\"a\"/>", "image/svg+xml", "svg")]
+    #[case(
+        b"<?xml version=\"1.0\"?><!-- x --><svg xmlns=\"a\"/>",
+        "image/svg+xml",
+        "svg"
+    )]
     #[case(b"<svg:svg xmlns:svg=\"a\"/>", "image/svg+xml", "svg")]
     #[case(b"  <!DOCTYPE HTML><p>", "text/html", "html")]
     #[case(b"<script>alert(1)</script>", "text/html", "html")]
@@ -377,6 +423,10 @@ mod tests {
         assert_eq!(sniff(shifted.as_bytes(), true).content_type, TEXT);
         let json = format!("[\"{text}\"]");
         assert_eq!(sniff(json.as_bytes(), true).content_type, JSON);
-        assert_eq!(sniff(b"abc\xc3", true).content_type, UNKNOWN, "a cut text is no text");
+        assert_eq!(
+            sniff(b"abc\xc3", true).content_type,
+            UNKNOWN,
+            "a cut text is no text"
+        );
     }
 }

@@ -101,8 +101,8 @@ impl Iterator for Pauses {
 }
 
 /// A fixed list of pauses, after which the schedule ends. `fixed(list).chain(repeat(last))` goes on for ever.
-pub fn fixed(pauses: &[Duration]) -> std::vec::IntoIter<Duration> {
-    pauses.to_vec().into_iter()
+pub fn fixed(pauses: &[Duration]) -> impl Iterator<Item = Duration> + Clone + Send + Sync + Unpin + '_ {
+    pauses.iter().copied()
 }
 
 /// Takes a random share of up to `jitter` (0 to 1) off a pause.

@@ -4,11 +4,12 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use http::Extensions;
+use tonic::Status;
 use tonic::body::Body;
 use tonic::service::Routes;
 use tonic::transport::Endpoint;
+use tower::ServiceBuilder;
 use tower::util::BoxCloneSyncService;
-use tower::{Layer, ServiceBuilder};
 
 use crate::component::BuildError;
 use crate::identity::Signer;
@@ -17,8 +18,14 @@ use crate::layers;
 /// Any error of a transport.
 pub type BoxError = tower::BoxError;
 
+/// A call did not get through. A type of its own: over a bare boxed error the generated clients' futures are not `Send`
+/// in the compiler's eyes.
+#[derive(Debug, thiserror::Error)]
+#[error("the call did not get through")]
+pub struct TransportError(#[source] BoxError);
+
 /// What a generated client is made over: `ThingServiceClient::new(transport)`. Cheap to clone.
-pub type Transport = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, BoxError>;
+pub type Transport = BoxCloneSyncService<http::Request<Body>, http::Response<Body>, TransportError>;
 
 /// The largest message, in bytes: 64 MiB. To be set on both ends with `max_decoding_message_size`; tonic's own limit is
 /// 4 MiB, on clients too.
@@ -37,7 +44,7 @@ pub fn local(routes: Routes, signer: &Signer) -> Transport {
             *request.extensions_mut() = Extensions::new();
             request
         })
-        .map_err(|never: Infallible| -> BoxError { match never {} })
+        .map_err(|never: Infallible| -> TransportError { match never {} })
         .service(layers::server(routes, signer));
     Transport::new(service)
 }
@@ -63,9 +70,26 @@ pub fn remote(uri: &str) -> Result<Transport, BuildError> {
         .keep_alive_timeout(KEEPALIVE_TIMEOUT)
         .keep_alive_while_idle(true)
         .connect_lazy();
-    let service =
-        ServiceBuilder::new().map_err(|error: tonic::transport::Error| -> BoxError { error.into() });
-    Ok(Transport::new(
-        layers::InjectTrace.layer(service.service(channel)),
-    ))
+    let service = ServiceBuilder::new()
+        .layer(layers::InjectTrace)
+        .map_err(named)
+        .service(channel);
+    Ok(Transport::new(service))
+}
+
+/// Gives errors of the transport the code that callers expect. tonic says CANCELLED for a deadline that has passed, and
+/// for a request that meets a connection just closing; here nobody has cancelled anything.
+fn named(error: tonic::transport::Error) -> BoxError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(below) = cause {
+        if below.is::<tonic::TimeoutExpired>() {
+            return Status::deadline_exceeded("deadline exceeded").into();
+        }
+        // The type is hyper's and reached through no public path; its text has been the same since 0.12.
+        if below.to_string() == "operation was canceled" {
+            return Status::unavailable("connection closed").into();
+        }
+        cause = below.source();
+    }
+    error.into()
 }

@@ -86,9 +86,11 @@ impl Tasks {
         F::Output: Send + 'static,
     {
         let hold = self.hold();
+        // Made here and not in the task, where the span and the trace of the caller are out of sight.
+        let watched = watched(name, future);
         self.inner.own.spawn(async move {
             let _hold = hold;
-            watched(name, future).await
+            watched.await
         })
     }
 

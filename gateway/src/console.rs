@@ -27,8 +27,8 @@ struct Dist;
 /// Answers what no route answers: a file of the console, a page, or that there is no such route.
 pub(crate) async fn fallback(request: Request) -> Response {
     let path = request.uri().path();
-    let below = |root: &&str| path.strip_prefix(**root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if INTERFACES.iter().any(|root| below(&root)) {
+    let below = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if INTERFACES.iter().any(|root| below(root)) {
         return route_not_found().into_response();
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {

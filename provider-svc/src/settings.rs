@@ -37,7 +37,7 @@ pub struct Settings {
     pub ledger: LedgerMode,
     /// A TOML file with prices that override those that are compiled in. Default none.
     pub catalog: Option<PathBuf>,
-    /// How long calls in flight may go on when the service is told to stop. Default 20 s.
+    /// How long calls in flight may go on when the service is told to stop. Default 15 s.
     #[serde(with = "humantime_serde")]
     pub stop_grace: Duration,
     /// Pauses between tries to store an output, in milliseconds; the list ends the tries. Default 1, 5, 15, 60, 300 s
@@ -56,7 +56,7 @@ impl Default for Settings {
         Self {
             ledger: LedgerMode::Required,
             catalog: None,
-            stop_grace: Duration::from_secs(20),
+            stop_grace: Duration::from_secs(15),
             save_pauses_ms: vec![1_000, 5_000, 15_000, 60_000, 300_000],
             rpc_timeout: Duration::from_secs(30),
             sketch: Sketch::default(),

@@ -1,1 +1,12 @@
-//! stub
+//! What tests across services share: the stack in one process, the `atelier` command as a process, a client of the socket,
+//! the index of cases.
+
+pub mod cases;
+pub mod process;
+pub mod socket;
+pub mod stack;
+pub mod workflows;
+
+pub use process::{Server, atelier};
+pub use socket::Socket;
+pub use stack::TestStack;

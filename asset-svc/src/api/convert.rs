@@ -1,6 +1,8 @@
 //! Messages to the domain's types and back.
 
-use atelier_proto::asset::v1::{Asset, ArtifactSlot, CommitGenerationRequest, ListAssetsRequest, UploadHeader};
+use atelier_proto::asset::v1::{
+    ArtifactSlot, Asset, CommitGenerationRequest, ListAssetsRequest, UploadHeader,
+};
 use atelier_proto::common::v1::MapValue;
 use atelier_proto::time;
 use atelier_proto::value::Map;
@@ -133,14 +135,28 @@ pub fn artifact(request: CommitGenerationRequest) -> Result<Artifact, Error> {
 
 /// Filter, size and token of a page.
 pub fn listing(request: ListAssetsRequest) -> (Filter, i32, String) {
-    let ListAssetsRequest { page_size, page_token, job_id, node_id, content_type, since } = request;
-    let filter = Filter { job_id, node_id, content_type, since: since.as_ref().map(time::micros_from_proto) };
+    let ListAssetsRequest {
+        page_size,
+        page_token,
+        job_id,
+        node_id,
+        content_type,
+        since,
+    } = request;
+    let filter = Filter {
+        job_id,
+        node_id,
+        content_type,
+        since: since.as_ref().map(time::micros_from_proto),
+    };
     (filter, page_size, page_token)
 }
 
 fn map(field: &'static str, map: Option<MapValue>) -> Result<Map, Error> {
     let map = map.map(Map::try_from).transpose();
-    Ok(map.map_err(|_| Error::invalid(field, "is not a map of values"))?.unwrap_or_default())
+    Ok(map
+        .map_err(|_| Error::invalid(field, "is not a map of values"))?
+        .unwrap_or_default())
 }
 
 fn required(field: &'static str, text: String) -> Result<String, Error> {
@@ -152,16 +168,29 @@ fn required(field: &'static str, text: String) -> Result<String, Error> {
 }
 
 fn optional(field: &'static str, text: Option<String>) -> Result<Option<String>, Error> {
-    text.filter(|text| !text.is_empty()).map(|text| required(field, text)).transpose()
+    text.filter(|text| !text.is_empty())
+        .map(|text| required(field, text))
+        .transpose()
 }
 
 /// What a database can hold and an index can take.
 fn checked(field: &'static str, text: &str, is_handle: bool) -> Result<(), Error> {
     if text.len() > MAX_ID_BYTES {
-        return Err(Error::invalid(field, if is_handle { "has a handle that is too long" } else { "is too long" }));
+        return Err(Error::invalid(
+            field,
+            if is_handle {
+                "has a handle that is too long"
+            } else {
+                "is too long"
+            },
+        ));
     }
     if text.contains(char::is_control) {
-        let wrong = if is_handle { "has a handle with control characters" } else { "has control characters" };
+        let wrong = if is_handle {
+            "has a handle with control characters"
+        } else {
+            "has control characters"
+        };
         return Err(Error::invalid(field, wrong));
     }
     Ok(())

@@ -20,7 +20,11 @@ pub async fn send(
     caller: &Caller,
     request: DownloadAssetRequest,
 ) -> Result<BoxStream<'static, Result<DownloadAssetResponse, Status>>, Error> {
-    let DownloadAssetRequest { asset_id, offset, length } = request;
+    let DownloadAssetRequest {
+        asset_id,
+        offset,
+        length,
+    } = request;
     let row = committer.rows.get(caller, &asset_id).await?;
     let size = u64::try_from(row.size_bytes).map_err(|_| Error::Bug("a size is negative"))?;
     let range = range(size, offset, length)?;
@@ -29,21 +33,33 @@ pub async fn send(
     metrics::counter!(DOWNLOADED).increment(range.end - range.start);
     let number = |number: u64| i64::try_from(number).map_err(|_| Error::Bug("a range is too large"));
     let (offset, length) = (number(range.start)?, number(range.end - range.start)?);
-    let header = Part::Header(DownloadHeader { asset: Some(asset), offset, length });
+    let header = Part::Header(DownloadHeader {
+        asset: Some(asset),
+        offset,
+        length,
+    });
     let parts = stream::iter([Ok(header)]).chain(bytes.map_ok(Part::Chunk).map_err(Status::from));
-    Ok(parts.map_ok(|part| DownloadAssetResponse { part: Some(part) }).boxed())
+    Ok(parts
+        .map_ok(|part| DownloadAssetResponse { part: Some(part) })
+        .boxed())
 }
 
 /// The bytes that are meant: a negative offset counts from the end, a length is cut at the end.
 fn range(size: u64, offset: Option<i64>, length: Option<i64>) -> Result<Range<u64>, Error> {
     let offset = offset.unwrap_or(0);
-    let start = if offset < 0 { size.saturating_sub(offset.unsigned_abs()) } else { offset.unsigned_abs() };
+    let start = if offset < 0 {
+        size.saturating_sub(offset.unsigned_abs())
+    } else {
+        offset.unsigned_abs()
+    };
     if start > size || (start == size && size > 0) {
         return Err(Error::Range { size });
     }
     let length = match length {
         None => u64::MAX,
-        Some(length) => u64::try_from(length).map_err(|_| Error::invalid("length", "must not be negative"))?,
+        Some(length) => {
+            u64::try_from(length).map_err(|_| Error::invalid("length", "must not be negative"))?
+        }
     };
     Ok(start..start.saturating_add(length).min(size))
 }

@@ -11,8 +11,9 @@ use atelier_common::identity::{self, Caller};
 use atelier_common::tasks::Tasks;
 use atelier_proto::asset::v1::asset_service_server::AssetService;
 use atelier_proto::asset::v1::{
-    CommitGenerationRequest, CommitGenerationResponse, DownloadAssetRequest, DownloadAssetResponse, GetAssetRequest,
-    GetAssetResponse, ListAssetsRequest, ListAssetsResponse, UploadAssetRequest, UploadAssetResponse,
+    CommitGenerationRequest, CommitGenerationResponse, DownloadAssetRequest, DownloadAssetResponse,
+    GetAssetRequest, GetAssetResponse, ListAssetsRequest, ListAssetsResponse, UploadAssetRequest,
+    UploadAssetResponse,
 };
 use futures_util::stream::BoxStream;
 use tonic::{Request, Response, Status, Streaming};
@@ -84,7 +85,10 @@ impl AssetService for Api {
         metrics::counter!(UPLOADS, "outcome" => outcome).increment(1);
         let (row, created) = uploaded?;
         let asset = convert::asset(&row, &self.committer().blobs)?;
-        Ok(Response::new(UploadAssetResponse { asset: Some(asset), created }))
+        Ok(Response::new(UploadAssetResponse {
+            asset: Some(asset),
+            created,
+        }))
     }
 
     async fn commit_generation(
@@ -100,10 +104,16 @@ impl AssetService for Api {
         metrics::histogram!(COMMIT_DURATION).record(start.elapsed());
         let Committed { outputs, assets } = committed?;
         let assets = convert::all(&assets, &self.committer().blobs)?;
-        Ok(Response::new(CommitGenerationResponse { outputs: Some((&outputs).into()), assets }))
+        Ok(Response::new(CommitGenerationResponse {
+            outputs: Some((&outputs).into()),
+            assets,
+        }))
     }
 
-    async fn get_asset(&self, request: Request<GetAssetRequest>) -> Result<Response<GetAssetResponse>, Status> {
+    async fn get_asset(
+        &self,
+        request: Request<GetAssetRequest>,
+    ) -> Result<Response<GetAssetResponse>, Status> {
         let caller = caller(&request)?;
         let GetAssetRequest { asset_id } = request.into_inner();
         let row = self.committer().rows.get(&caller, &asset_id).await?;
@@ -111,12 +121,18 @@ impl AssetService for Api {
         Ok(Response::new(GetAssetResponse { asset: Some(asset) }))
     }
 
-    async fn list_assets(&self, request: Request<ListAssetsRequest>) -> Result<Response<ListAssetsResponse>, Status> {
+    async fn list_assets(
+        &self,
+        request: Request<ListAssetsRequest>,
+    ) -> Result<Response<ListAssetsResponse>, Status> {
         let caller = caller(&request)?;
         let (filter, size, token) = convert::listing(request.into_inner());
         let Page { rows, next } = self.committer().rows.list(&caller, &filter, size, &token).await?;
         let assets = convert::all(&rows, &self.committer().blobs)?;
-        Ok(Response::new(ListAssetsResponse { assets, next_page_token: next.unwrap_or_default() }))
+        Ok(Response::new(ListAssetsResponse {
+            assets,
+            next_page_token: next.unwrap_or_default(),
+        }))
     }
 
     type DownloadAssetStream = BoxStream<'static, Result<DownloadAssetResponse, Status>>;

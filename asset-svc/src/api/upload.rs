@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use atelier_common::failpoint;
 use atelier_common::identity::Caller;
 use atelier_proto::asset::v1::UploadAssetRequest;
 use atelier_proto::asset::v1::upload_asset_request::Part;
@@ -43,7 +44,11 @@ pub async fn receive(
         writer.write(&bytes).await?;
     }
     let work = finish(committer.clone(), caller, upload, writer);
-    Ok(parts.tasks.spawn("finish upload", work).await.map_err(Error::Died)??)
+    Ok(parts
+        .tasks
+        .spawn("finish upload", work)
+        .await
+        .map_err(Error::Died)??)
 }
 
 async fn finish(
@@ -53,6 +58,7 @@ async fn finish(
     writer: Writer,
 ) -> Result<(Model, bool), Error> {
     let blob = writer.finish().await?;
+    failpoint!("asset.upload.before_row", Error::Injected);
     let row = upload.row(&caller, &committer.clock, &blob)?;
     let id = row.id.clone();
     let row = committer.rows.create(row).await?;
@@ -67,15 +73,15 @@ async fn finish(
 async fn next(pieces: &mut Streaming<UploadAssetRequest>) -> Result<Option<bytes::Bytes>, Status> {
     match pieces.message().await? {
         None => Ok(None),
-        Some(UploadAssetRequest { part: Some(Part::Chunk(bytes)) }) if bytes.len() <= MAX_PIECE_BYTES => {
-            Ok(Some(bytes))
-        }
-        Some(UploadAssetRequest { part: Some(Part::Chunk(_)) }) => {
-            Err(Error::invalid("chunk", "is larger than 4 MiB").into())
-        }
-        Some(UploadAssetRequest { part: Some(Part::Header(_)) }) => {
-            Err(Error::invalid("header", "must come once").into())
-        }
+        Some(UploadAssetRequest {
+            part: Some(Part::Chunk(bytes)),
+        }) if bytes.len() <= MAX_PIECE_BYTES => Ok(Some(bytes)),
+        Some(UploadAssetRequest {
+            part: Some(Part::Chunk(_)),
+        }) => Err(Error::invalid("chunk", "is larger than 4 MiB").into()),
+        Some(UploadAssetRequest {
+            part: Some(Part::Header(_)),
+        }) => Err(Error::invalid("header", "must come once").into()),
         Some(UploadAssetRequest { part: None }) => Err(Error::invalid("part", "must be set").into()),
     }
 }

@@ -3,7 +3,7 @@
 use atelier_common::identity::Caller;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, Condition, Order, QueryFilter, QueryOrder, QuerySelect};
 use serde::{Deserialize, Serialize};
 
 use super::rows::{self, Rows};
@@ -63,7 +63,13 @@ impl Rows {
     ///
     /// # Errors
     /// `Invalid` for a negative size, `PageToken` for the token of another list, `Database`.
-    pub async fn list(&self, caller: &Caller, filter: &Filter, size: i32, token: &str) -> Result<Page, Error> {
+    pub async fn list(
+        &self,
+        caller: &Caller,
+        filter: &Filter,
+        size: i32,
+        token: &str,
+    ) -> Result<Page, Error> {
         let size = match u64::try_from(size) {
             Ok(0) => DEFAULT_PAGE,
             Ok(size) => size.min(MAX_PAGE),
@@ -73,7 +79,9 @@ impl Rows {
         let mut found = rows::of(caller);
         if let Some(after) = read_token(token, &list)? {
             let place = Condition::any().add(Column::CreatedAt.lt(after.created_at)).add(
-                Condition::all().add(Column::CreatedAt.eq(after.created_at)).add(Column::Id.lt(after.id)),
+                Condition::all()
+                    .add(Column::CreatedAt.eq(after.created_at))
+                    .add(Column::Id.lt(after.id)),
             );
             found = found.filter(place);
         }
@@ -84,14 +92,25 @@ impl Rows {
             found = found.filter(Column::NodeId.eq(node_id));
         }
         if let Some(content_type) = &filter.content_type {
-            let column = if content_type.contains('/') { Column::ContentType } else { Column::Kind };
+            let column = if content_type.contains('/') {
+                Column::ContentType
+            } else {
+                Column::Kind
+            };
             found = found.filter(column.eq(content_type.to_ascii_lowercase()));
         }
         if let Some(since) = filter.since {
             found = found.filter(Column::CreatedAt.gte(since));
         }
-        let found = found.order_by(Column::CreatedAt, Order::Desc).order_by(Column::Id, Order::Desc).limit(size + 1);
-        page(found.all(self.db().read()).await?, usize::try_from(size).unwrap_or(usize::MAX), &list)
+        let found = found
+            .order_by(Column::CreatedAt, Order::Desc)
+            .order_by(Column::Id, Order::Desc)
+            .limit(size + 1);
+        page(
+            found.all(self.db().read()).await?,
+            usize::try_from(size).unwrap_or(usize::MAX),
+            &list,
+        )
     }
 }
 
@@ -116,7 +135,11 @@ fn page(mut rows: Vec<Model>, size: usize, list: &str) -> Result<Page, Error> {
 }
 
 fn write_token(last: &Model, list: &str) -> Result<String, Error> {
-    let token = Token { created_at: last.created_at, id: last.id.clone(), list: list.to_owned() };
+    let token = Token {
+        created_at: last.created_at,
+        id: last.id.clone(),
+        list: list.to_owned(),
+    };
     Ok(URL_SAFE_NO_PAD.encode(serde_json::to_vec(&token).map_err(Error::Row)?))
 }
 
@@ -128,5 +151,9 @@ fn read_token(text: &str, list: &str) -> Result<Option<Token>, Error> {
     let token: Token = serde_json::from_slice(&json).map_err(|_| Error::PageToken)?;
     // The id goes into a query: only what we wrote ourselves.
     let ours = token.list == list && token.id.parse::<uuid::Uuid>().is_ok();
-    if ours { Ok(Some(token)) } else { Err(Error::PageToken) }
+    if ours {
+        Ok(Some(token))
+    } else {
+        Err(Error::PageToken)
+    }
 }

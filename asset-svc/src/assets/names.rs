@@ -14,7 +14,11 @@ pub fn sanitise(name: &str, content_type: &str) -> Option<String> {
     let (stem, ending) = split(kept, content_type);
     let room = MAX_NAME_BYTES.saturating_sub(ending.len() + 1);
     let stem = cut(stem, room).trim_end_matches(is_edge);
-    if stem.is_empty() { None } else { Some(format!("{stem}.{ending}")) }
+    if stem.is_empty() {
+        None
+    } else {
+        Some(format!("{stem}.{ending}"))
+    }
 }
 
 /// The name of an asset that nobody named: `<type>_<id8>.<ext>`.
@@ -62,17 +66,24 @@ fn is_refused(character: char) -> bool {
     character.is_control()
         || matches!(character, '/' | '\\' | ':' | '*' | '?' | '"' | '<' | '>' | '|')
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fff9}'..='\u{fffc}')
+        || matches!(
+            character,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fff9}'..='\u{fffc}'
+        )
 }
 
 /// Stem and ending. An ending that fits stays; one of another type is replaced; what is no ending belongs to the stem.
 fn split<'a>(name: &'a str, content_type: &str) -> (&'a str, String) {
     let usual = || sniff::ending(content_type).to_owned();
-    let Some((stem, written)) = name.rsplit_once('.') else { return (name, usual()) };
+    let Some((stem, written)) = name.rsplit_once('.') else {
+        return (name, usual());
+    };
     let lower = written.to_ascii_lowercase();
     if stem.is_empty() {
         (name, usual())
-    } else if sniff::ending_fits(&lower, content_type) || (content_type == sniff::UNKNOWN && is_ending(&lower)) {
+    } else if sniff::ending_fits(&lower, content_type)
+        || (content_type == sniff::UNKNOWN && is_ending(&lower))
+    {
         (stem, written.to_owned())
     } else if sniff::is_known_ending(&lower) {
         (stem, usual())
@@ -107,7 +118,11 @@ mod tests {
     #[case("page.html", "application/octet-stream", "page.bin")]
     #[case("notes.md", "text/plain", "notes.md")]
     #[case(".png", "image/png", "png.png")]
-    fn names_are_safe_and_end_by_type(#[case] name: &str, #[case] content_type: &str, #[case] expected: &str) {
+    fn names_are_safe_and_end_by_type(
+        #[case] name: &str,
+        #[case] content_type: &str,
+        #[case] expected: &str,
+    ) {
         assert_eq!(sanitise(name, content_type).as_deref(), Some(expected));
     }
 

@@ -1,6 +1,6 @@
 //! Rows of assets: scoped reads, and writes that may be repeated.
 
-use atelier_common::db::{Db, GroupCommit};
+use atelier_common::db::{Db, DbError, GroupCommit};
 use atelier_common::identity::Caller;
 use atelier_common::tasks::Tasks;
 use atelier_proto::ids::AssetId;
@@ -8,8 +8,8 @@ use atelier_proto::value::{self, BytesForm, Map, Value};
 use futures_util::FutureExt;
 use sea_orm::sea_query::{Expr, OnConflict};
 use sea_orm::{
-    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, IntoActiveModel,
-    QueryFilter, Select, TryInsertResult,
+    ActiveModelTrait, ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, DbErr, EntityTrait,
+    IntoActiveModel, QueryFilter, Select, SqlErr, TryInsertResult,
 };
 
 use crate::entity::asset::{Column, Entity, Model};
@@ -17,6 +17,8 @@ use crate::error::Error;
 
 /// Most writes in one transaction.
 const MAX_BATCH: usize = 64;
+/// How often slots are tried to be filled when another process fills them at the same time.
+const ATTEMPTS: u32 = 3;
 
 /// Where in a run's results an asset stands, for one user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -74,7 +76,9 @@ impl Rows {
     /// Rows of a migrated database.
     #[must_use]
     pub fn new(db: Db, tasks: &Tasks) -> Self {
-        let queue = GroupCommit::new(db.clone(), tasks, "assets", MAX_BATCH, |tx, writes| apply(tx, writes).boxed());
+        let queue = GroupCommit::new(db.clone(), tasks, "assets", MAX_BATCH, |tx, writes| {
+            apply(tx, writes).boxed()
+        });
         Self { db, queue }
     }
 
@@ -90,7 +94,11 @@ impl Rows {
     /// `NotFound` for ids of nobody, of somebody else, and for what is no id; `Database`.
     pub async fn get(&self, caller: &Caller, asset_id: &str) -> Result<Model, Error> {
         let id: AssetId = asset_id.parse().map_err(|_| Error::NotFound)?;
-        of(caller).filter(Column::Id.eq(id.to_string())).one(self.db.read()).await?.ok_or(Error::NotFound)
+        of(caller)
+            .filter(Column::Id.eq(id.to_string()))
+            .one(self.db.read())
+            .await?
+            .ok_or(Error::NotFound)
     }
 
     /// Those of these assets that are the caller's. Cancel safe.
@@ -101,7 +109,10 @@ impl Rows {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        Ok(of(caller).filter(Column::Id.is_in(ids)).all(self.db.read()).await?)
+        Ok(of(caller)
+            .filter(Column::Id.is_in(ids))
+            .all(self.db.read())
+            .await?)
     }
 
     /// The asset that was uploaded with a key. Cancel safe.
@@ -109,7 +120,10 @@ impl Rows {
     /// # Errors
     /// `Database`.
     pub async fn by_key(&self, caller: &Caller, key: &str) -> Result<Option<Model>, Error> {
-        Ok(of(caller).filter(Column::IdempotencyKey.eq(key)).one(self.db.read()).await?)
+        Ok(of(caller)
+            .filter(Column::IdempotencyKey.eq(key))
+            .one(self.db.read())
+            .await?)
     }
 
     /// The assets of one artifact. Cancel safe.
@@ -137,7 +151,9 @@ impl Rows {
     /// `Database`.
     pub async fn create(&self, row: Model) -> Result<Model, Error> {
         let made = self.queue.submit(Write::Create(Box::new(row))).await?;
-        made.into_iter().next().ok_or(Error::Bug("a created row is missing"))
+        made.into_iter()
+            .next()
+            .ok_or(Error::Bug("a created row is missing"))
     }
 
     /// Fills slots, all or none, and answers with the assets that stand in them, in the same order. A slot that somebody
@@ -149,8 +165,23 @@ impl Rows {
         if fills.is_empty() {
             return Ok(Vec::new());
         }
-        self.queue.submit(Write::Fill(fills)).await
+        let mut left = ATTEMPTS;
+        loop {
+            left -= 1;
+            match self.queue.submit(Write::Fill(fills.clone())).await {
+                Err(Error::Database(error)) if left > 0 && may_pass(&error) => {
+                    tracing::debug!(error = &error as &dyn std::error::Error, "slots are filled again");
+                }
+                filled => return filled,
+            }
+        }
     }
+}
+
+/// Whether a transaction lost against another process that filled the same slots, and will see them next time.
+fn may_pass(error: &DbError) -> bool {
+    let lost = |error: &DbErr| matches!(error.sql_err(), Some(SqlErr::UniqueConstraintViolation(_)));
+    error.answered() && (error.transient() || matches!(error, DbError::Operation(error) if lost(error)))
 }
 
 async fn apply(tx: &DatabaseTransaction, writes: Vec<Write>) -> Result<Vec<Vec<Model>>, Error> {
@@ -207,7 +238,9 @@ async fn fill(tx: &impl ConnectionTrait, fill: Fill) -> Result<Model, Error> {
     if insert(tx, make.clone()).await? {
         return Ok(make);
     }
-    in_slot(tx, &make).await?.ok_or(Error::Bug("a row was refused and its slot is empty"))
+    in_slot(tx, &make)
+        .await?
+        .ok_or(Error::Bug("a row was refused and its slot is empty"))
 }
 
 fn slot_condition(row: &Model) -> Condition {

@@ -38,14 +38,25 @@ impl Upload {
     /// # Errors
     /// `Row`, which cannot be.
     pub fn row(self, caller: &Caller, clock: &Clock, blob: &Blob) -> Result<Model, Error> {
-        let Self { name, content_type, idempotency_key, job_id, node_id, workflow_id, generation_ids, metadata } = self;
+        let Self {
+            name,
+            content_type,
+            idempotency_key,
+            job_id,
+            node_id,
+            workflow_id,
+            generation_ids,
+            metadata,
+        } = self;
         let content_type = sniff::content_type(blob.sniffed, content_type.as_deref());
         let id = AssetId::new().to_string();
-        let name = name.and_then(|name| names::sanitise(&name, &content_type)).unwrap_or_else(|| {
-            // The end of an id is random, its start is the time.
-            let tail = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
-            names::default_name(names::kind_of(&content_type), tail, &content_type)
-        });
+        let name = name
+            .and_then(|name| names::sanitise(&name, &content_type))
+            .unwrap_or_else(|| {
+                // The end of an id is random, its start is the time.
+                let tail = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
+                names::default_name(names::kind_of(&content_type), tail, &content_type)
+            });
         let row = row(caller, clock, blob, id, name, content_type)?;
         Ok(Model {
             job_id,

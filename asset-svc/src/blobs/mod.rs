@@ -75,26 +75,44 @@ impl Blobs {
             std::fs::create_dir_all(folder.join(TEMPORARY)).map_err(Error::Folder)?;
             let folder = folder.canonicalize().map_err(Error::Folder)?;
             let store = LocalFileSystem::new_with_prefix(&folder)?.with_fsync(true);
-            return Ok(Self { store: Arc::new(store), prefix: Path::default(), folder: Some(folder), cleaner });
+            return Ok(Self {
+                store: Arc::new(store),
+                prefix: Path::default(),
+                folder: Some(folder),
+                cleaner,
+            });
         }
         if url.scheme() == "memory" {
             return Ok(Self::with_store(Arc::new(InMemory::new()), cleaner.0));
         }
         let options = options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let (store, prefix) = object_store::parse_url_opts(url, options)?;
-        Ok(Self { store: Arc::from(store), prefix, folder: None, cleaner })
+        Ok(Self {
+            store: Arc::from(store),
+            prefix,
+            folder: None,
+            cleaner,
+        })
     }
 
     /// Uses a store that is open already.
     #[must_use]
     pub fn with_store(store: Arc<dyn ObjectStore>, tasks: Tasks) -> Self {
-        Self { store, prefix: Path::default(), folder: None, cleaner: Cleaner(tasks) }
+        Self {
+            store,
+            prefix: Path::default(),
+            folder: None,
+            cleaner: Cleaner(tasks),
+        }
     }
 
     /// Makes every operation go through `wrap`, which gets the store.
     #[must_use]
     pub fn wrapped(self, wrap: impl FnOnce(Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore>) -> Self {
-        Self { store: wrap(self.store), ..self }
+        Self {
+            store: wrap(self.store),
+            ..self
+        }
     }
 
     /// Starts a blob of at most `limit` bytes.
@@ -129,7 +147,10 @@ impl Blobs {
         if let Some(folder) = &self.folder {
             // Staged files have names that a listing of the store leaves out.
             let folder = folder.join(TEMPORARY);
-            let removed = self.cleaner.0.spawn_blocking("leftovers", move || remove_files(&folder, old));
+            let removed = self
+                .cleaner
+                .0
+                .spawn_blocking("leftovers", move || remove_files(&folder, old));
             return removed.await?.map_err(Error::Folder);
         }
         let leftovers: Vec<Path> = self
@@ -145,7 +166,9 @@ impl Blobs {
     }
 
     fn location(&self, object: &str) -> Path {
-        object.split('/').fold(self.prefix.clone(), |path, part| path.join(part))
+        object
+            .split('/')
+            .fold(self.prefix.clone(), |path, part| path.join(part))
     }
 
     fn temporary(&self) -> Path {

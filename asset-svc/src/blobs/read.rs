@@ -31,20 +31,24 @@ impl Blobs {
         match got.payload {
             GetResultPayload::File(file, _) => {
                 let mut file = tokio::fs::File::from_std(file);
-                file.seek(SeekFrom::Start(range.start)).await.map_err(Error::Folder)?;
+                file.seek(SeekFrom::Start(range.start))
+                    .await
+                    .map_err(Error::Folder)?;
                 let part = file.take(range.end - range.start);
-                Ok(ReaderStream::with_capacity(part, CHUNK_BYTES).map_err(Error::Folder).boxed())
+                Ok(ReaderStream::with_capacity(part, CHUNK_BYTES)
+                    .map_err(Error::Folder)
+                    .boxed())
             }
-            GetResultPayload::Stream(pieces) => {
-                Ok(pieces.map_err(Error::from).map_ok(|piece| stream::iter(chunks(piece)).map(Ok)).try_flatten().boxed())
-            }
+            GetResultPayload::Stream(pieces) => Ok(pieces
+                .map_err(Error::from)
+                .map_ok(|piece| stream::iter(chunks(piece)).map(Ok))
+                .try_flatten()
+                .boxed()),
         }
     }
 }
 
 /// Cuts a piece into pieces of the size that a message takes.
 fn chunks(mut piece: Bytes) -> impl Iterator<Item = Bytes> {
-    std::iter::from_fn(move || {
-        (!piece.is_empty()).then(|| piece.split_to(piece.len().min(CHUNK_BYTES)))
-    })
+    std::iter::from_fn(move || (!piece.is_empty()).then(|| piece.split_to(piece.len().min(CHUNK_BYTES))))
 }

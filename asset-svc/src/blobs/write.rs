@@ -49,7 +49,9 @@ impl Writer {
     /// # Errors
     /// `TooLarge` when there are more than the limit, `Store` when the store fails.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.size = self.size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.size = self
+            .size
+            .saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
         if self.size > self.limit {
             return Err(Error::TooLarge { limit: self.limit });
         }
@@ -70,9 +72,17 @@ impl Writer {
     /// # Errors
     /// `Store` when the store fails; nothing is left under the name then, or all of it.
     pub async fn finish(mut self) -> Result<Blob, Error> {
-        let sniffed = sniff::sniff(&self.head, usize::try_from(self.size).is_ok_and(|size| size == self.head.len()));
+        let sniffed = sniff::sniff(
+            &self.head,
+            usize::try_from(self.size).is_ok_and(|size| size == self.head.len()),
+        );
         let digest = self.hasher.finalize().to_hex().to_string();
-        let blob = Blob { object: object_name(&digest, sniffed), digest, size: self.size, sniffed };
+        let blob = Blob {
+            object: object_name(&digest, sniffed),
+            digest,
+            size: self.size,
+            sniffed,
+        };
         let last = self.buffer.split().freeze();
         if self.staged.is_some() && !last.is_empty() {
             self.put_part(last.clone()).await?;
@@ -108,7 +118,10 @@ impl Writer {
 impl Staged {
     async fn abort(mut self) {
         if let Err(error) = self.upload.abort().await {
-            tracing::debug!(error = &error as &dyn std::error::Error, "upload could not be aborted");
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "upload could not be aborted"
+            );
         }
     }
 }
@@ -151,7 +164,10 @@ impl Blobs {
         if renamed.is_err()
             && let Err(error) = self.store.delete(temporary).await
         {
-            tracing::debug!(error = &error as &dyn std::error::Error, "temporary object could not be removed");
+            tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "temporary object could not be removed"
+            );
         }
         Ok(renamed?)
     }

@@ -31,7 +31,11 @@ pub fn collect(outputs: &Map) -> Result<Vec<Leaf>, Error> {
     let mut leaves = Vec::new();
     replace(outputs, |handle, element, media| {
         if leaves.len() <= MAX_LEAVES {
-            leaves.push(Leaf { handle: handle.to_owned(), element, media: media.clone() });
+            leaves.push(Leaf {
+                handle: handle.to_owned(),
+                element,
+                media: media.clone(),
+            });
         }
         None
     });
@@ -61,7 +65,9 @@ pub fn replace(outputs: &Map, mut with: impl FnMut(&str, i32, &MediaRef) -> Opti
 /// The value with its media replaced; `None` when nothing of it changes.
 fn replace_in(value: &Value, next: &mut dyn FnMut(&MediaRef) -> Option<MediaRef>) -> Option<Value> {
     match value {
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Bytes(_) => None,
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Bytes(_) => {
+            None
+        }
         Value::Media(media) => next(media).map(Value::media),
         Value::List(values) => {
             let mut new = None;
@@ -81,7 +87,8 @@ fn replace_in(value: &Value, next: &mut dyn FnMut(&MediaRef) -> Option<MediaRef>
             let mut new = None;
             for (key, value) in map.iter() {
                 if let Some(replaced) = replace_in(value, next) {
-                    new.get_or_insert_with(|| Map::clone(map)).insert(key.clone(), replaced);
+                    new.get_or_insert_with(|| Map::clone(map))
+                        .insert(key.clone(), replaced);
                 }
             }
             new.map(|map| Value::Map(Arc::new(map)))
@@ -92,7 +99,9 @@ fn replace_in(value: &Value, next: &mut dyn FnMut(&MediaRef) -> Option<MediaRef>
 /// A reference that was written as a plain map.
 fn as_reference(map: &Map) -> Option<MediaRef> {
     let kind = map.get("type")?.as_str()?;
-    let has_content = ["uri", "data", "asset_id"].iter().any(|key| map.contains_key(*key));
+    let has_content = ["uri", "data", "asset_id"]
+        .iter()
+        .any(|key| map.contains_key(*key));
     if !MEDIA_KINDS.contains(&kind) || !has_content {
         return None;
     }
@@ -113,7 +122,11 @@ mod tests {
     }
 
     fn places(json: serde_json::Value) -> Vec<(String, i32, String)> {
-        collect(&outputs(json)).unwrap().into_iter().map(|leaf| (leaf.handle, leaf.element, leaf.media.uri)).collect()
+        collect(&outputs(json))
+            .unwrap()
+            .into_iter()
+            .map(|leaf| (leaf.handle, leaf.element, leaf.media.uri))
+            .collect()
     }
 
     #[test]
@@ -124,16 +137,30 @@ mod tests {
             "meta": {"cover": image("4"), "n": 3},
             "text": "none",
         }));
-        let expected = [("scenes", 0, "1"), ("scenes", 1, "2"), ("scenes", 2, "3"), ("meta", 0, "4")];
-        let expected: Vec<_> = expected.iter().map(|(h, e, u)| ((*h).to_owned(), *e, (*u).to_owned())).collect();
+        let expected = [
+            ("scenes", 0, "1"),
+            ("scenes", 1, "2"),
+            ("scenes", 2, "3"),
+            ("meta", 0, "4"),
+        ];
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(h, e, u)| ((*h).to_owned(), *e, (*u).to_owned()))
+            .collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn replacing_touches_nothing_else() {
-        let before = outputs(json!({"a": [1, {"b": {"type": "audio", "uri": "x", "duration": 2}}, "t"], "c": {}}));
+        let before =
+            outputs(json!({"a": [1, {"b": {"type": "audio", "uri": "x", "duration": 2}}, "t"], "c": {}}));
         assert_eq!(replace(&before, |_, _, _| None), before);
-        let after = replace(&before, |_, _, media| Some(MediaRef { uri: "y".into(), ..media.clone() }));
+        let after = replace(&before, |_, _, media| {
+            Some(MediaRef {
+                uri: "y".into(),
+                ..media.clone()
+            })
+        });
         let expected =
             outputs(json!({"a": [1, {"b": {"type": "audio", "uri": "y", "duration": 2}}, "t"], "c": {}}));
         assert_eq!(after, expected);
@@ -146,7 +173,10 @@ mod tests {
             ("data".to_owned(), Value::Bytes("png".into())),
         ]);
         let leaves = collect(&Map::from_iter([("out".to_owned(), Value::map(map))])).unwrap();
-        assert_eq!(leaves.first().unwrap().media.data.as_deref(), Some(b"png".as_slice()));
+        assert_eq!(
+            leaves.first().unwrap().media.data.as_deref(),
+            Some(b"png".as_slice())
+        );
     }
 
     #[test]

@@ -26,13 +26,21 @@ impl Filled {
 
 /// Reads the filled slots.
 pub async fn filled(rows: &Rows, caller: &Caller, artifact: &Artifact) -> Result<Filled, Error> {
-    let Artifact { job_id, node_id, index, .. } = artifact;
+    let Artifact {
+        job_id,
+        node_id,
+        index,
+        ..
+    } = artifact;
     Ok(Filled(rows.of_artifact(caller, job_id, node_id, *index).await?))
 }
 
 /// Reads the assets that references name. What is somebody else's is as good as unknown.
 pub async fn named(rows: &Rows, caller: &Caller, leaves: &[Leaf]) -> Result<Named, Error> {
-    let mut ids: Vec<String> = leaves.iter().filter_map(|leaf| inline::named_asset(&leaf.media)).collect();
+    let mut ids: Vec<String> = leaves
+        .iter()
+        .filter_map(|leaf| inline::named_asset(&leaf.media))
+        .collect();
     ids.sort_unstable();
     ids.dedup();
     let found = rows.get_many(caller, ids).await?;

@@ -29,7 +29,13 @@ pub fn named_asset(media: &MediaRef) -> Option<String> {
         let rest = media.uri.strip_prefix(SCHEME)?;
         rest.split(['.', '/', '?', '#']).next()
     };
-    let id: AssetId = media.asset_id.as_deref().filter(|id| !id.is_empty()).or_else(of_uri)?.parse().ok()?;
+    let id: AssetId = media
+        .asset_id
+        .as_deref()
+        .filter(|id| !id.is_empty())
+        .or_else(of_uri)?
+        .parse()
+        .ok()?;
     Some(id.to_string())
 }
 
@@ -37,28 +43,54 @@ pub fn named_asset(media: &MediaRef) -> Option<String> {
 #[must_use]
 pub fn inline(media: &MediaRef) -> Option<Inline> {
     let said = media.mime_type.clone().or_else(|| {
-        let extra = |key| media.extra.get(key).and_then(|value| value.as_str().map(ToOwned::to_owned));
+        let extra = |key| {
+            media
+                .extra
+                .get(key)
+                .and_then(|value| value.as_str().map(ToOwned::to_owned))
+        };
         extra("mimeType").or_else(|| extra("content_type"))
     });
     let by_kind = || sniff::default_of_kind(&media.kind).map(ToOwned::to_owned);
     if let Some(data) = media.data.as_ref().filter(|data| !data.is_empty()) {
         if said.as_deref() == Some(pixels::RAW_RGBA) {
-            let side = |key| media.extra.get(key).and_then(|value| u32::try_from(value.as_i64()?).ok());
+            let side = |key| {
+                media
+                    .extra
+                    .get(key)
+                    .and_then(|value| u32::try_from(value.as_i64()?).ok())
+            };
             let png = pixels::png(side("width")?, side("height")?, data)?;
-            return Some(Inline { bytes: png.into(), stated: Some("image/png".to_owned()) });
+            return Some(Inline {
+                bytes: png.into(),
+                stated: Some("image/png".to_owned()),
+            });
         }
-        return Some(Inline { bytes: data.clone(), stated: said.or_else(by_kind) });
+        return Some(Inline {
+            bytes: data.clone(),
+            stated: said.or_else(by_kind),
+        });
     }
     let (bytes, stated) = data_uri(&media.uri)?;
-    Some(Inline { bytes, stated: stated.or(said).or_else(by_kind) })
+    Some(Inline {
+        bytes,
+        stated: stated.or(said).or_else(by_kind),
+    })
 }
 
 /// Content and media type of a `data:` address; `None` when it is none, or a broken one.
 fn data_uri(uri: &str) -> Option<(Bytes, Option<String>)> {
-    let rest = uri.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("data:")).and_then(|_| uri.get(5..))?;
+    let rest = uri
+        .get(..5)
+        .filter(|scheme| scheme.eq_ignore_ascii_case("data:"))
+        .and_then(|_| uri.get(5..))?;
     let (head, payload) = rest.split_once(',')?;
     let mut parts = head.split(';');
-    let stated = parts.next().map(str::trim).filter(|mime| !mime.is_empty()).map(ToOwned::to_owned);
+    let stated = parts
+        .next()
+        .map(str::trim)
+        .filter(|mime| !mime.is_empty())
+        .map(ToOwned::to_owned);
     let bytes = if parts.any(|part| part.trim().eq_ignore_ascii_case("base64")) {
         from_base64(payload)?
     } else {
@@ -69,7 +101,11 @@ fn data_uri(uri: &str) -> Option<(Bytes, Option<String>)> {
 
 fn from_base64(text: &str) -> Option<Vec<u8>> {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
-    let alphabet = if text.contains(['-', '_']) { &URL_SAFE } else { &STANDARD };
+    let alphabet = if text.contains(['-', '_']) {
+        &URL_SAFE
+    } else {
+        &STANDARD
+    };
     let engine = GeneralPurpose::new(alphabet, config);
     if text.contains(['\r', '\n', ' ', '%']) {
         let plain = String::from_utf8(from_percent(text)?).ok()?;
@@ -101,7 +137,11 @@ mod tests {
     use super::*;
 
     fn media(uri: &str) -> MediaRef {
-        MediaRef { kind: "image".into(), uri: uri.into(), ..MediaRef::default() }
+        MediaRef {
+            kind: "image".into(),
+            uri: uri.into(),
+            ..MediaRef::default()
+        }
     }
 
     #[rstest]
@@ -118,8 +158,16 @@ mod tests {
     #[case("", None)]
     fn only_data_addresses_carry_bytes(#[case] uri: &str, #[case] expected: Option<(&str, &str)>) {
         let found = inline(&media(uri));
-        let found = found.map(|found| (String::from_utf8(found.bytes.to_vec()).unwrap(), found.stated.unwrap()));
-        assert_eq!(found, expected.map(|(text, mime)| (text.to_owned(), mime.to_owned())));
+        let found = found.map(|found| {
+            (
+                String::from_utf8(found.bytes.to_vec()).unwrap(),
+                found.stated.unwrap(),
+            )
+        });
+        assert_eq!(
+            found,
+            expected.map(|(text, mime)| (text.to_owned(), mime.to_owned()))
+        );
     }
 
     #[rstest]

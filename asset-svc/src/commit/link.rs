@@ -34,7 +34,12 @@ mod tests {
     use super::*;
 
     fn place() -> Place {
-        Place { handle: "out".into(), element: 0, kind: "image".into(), content: Content::Text("x".into()) }
+        Place {
+            handle: "out".into(),
+            element: 0,
+            kind: "image".into(),
+            content: Content::Text("x".into()),
+        }
     }
 
     fn ids(ids: &[&str]) -> Vec<String> {
@@ -48,8 +53,14 @@ mod tests {
 
     #[test]
     fn g_158_as_many_media_as_generations_are_linked_in_order() {
-        assert_eq!(generations(&[place(), place()], 2, &ids(&["a", "b"])), [ids(&["a"]), ids(&["b"])]);
+        assert_eq!(
+            generations(&[place(), place()], 2, &ids(&["a", "b"])),
+            [ids(&["a"]), ids(&["b"])]
+        );
         let with_text = [place(), place(), place()];
-        assert_eq!(generations(&with_text, 2, &ids(&["a", "b"])), [ids(&["a"]), ids(&["b"]), ids(&["a", "b"])]);
+        assert_eq!(
+            generations(&with_text, 2, &ids(&["a", "b"])),
+            [ids(&["a"]), ids(&["b"]), ids(&["a", "b"])]
+        );
     }
 }

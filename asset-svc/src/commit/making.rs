@@ -40,14 +40,35 @@ pub fn metadata(artifact: &Artifact, handle: &str, generation_ids: &[String], be
             metadata.insert(key.to_owned(), value);
         }
     };
-    fill("node_type", Some(artifact.node_type.as_str().into()).filter(|_| !artifact.node_type.is_empty()));
+    fill(
+        "node_type",
+        Some(artifact.node_type.as_str().into()).filter(|_| !artifact.node_type.is_empty()),
+    );
     let properties = &artifact.properties;
-    let text = |key: &str| properties.get(key).filter(|value| value.as_str().is_some_and(|text| !text.is_empty()));
+    let text = |key: &str| {
+        properties
+            .get(key)
+            .filter(|value| value.as_str().is_some_and(|text| !text.is_empty()))
+    };
     fill("prompt", text("prompt").and_then(|value| kept("prompt", value)));
     let model = properties.get("model").and_then(Value::as_map);
-    let of_model = |key: &str| model.and_then(|model| model.get(key)).and_then(|value| kept(key, value));
-    fill("provider", text("provider").and_then(|value| kept("provider", value)).or_else(|| of_model("provider")));
-    fill("model", text("model").and_then(|value| kept("model", value)).or_else(|| of_model("id")));
+    let of_model = |key: &str| {
+        model
+            .and_then(|model| model.get(key))
+            .and_then(|value| kept(key, value))
+    };
+    fill(
+        "provider",
+        text("provider")
+            .and_then(|value| kept("provider", value))
+            .or_else(|| of_model("provider")),
+    );
+    fill(
+        "model",
+        text("model")
+            .and_then(|value| kept("model", value))
+            .or_else(|| of_model("id")),
+    );
     let params: Map = properties
         .iter()
         .filter_map(|(key, value)| Some((key.clone(), kept(key, value)?)))
@@ -72,7 +93,9 @@ fn kept(key: &str, value: &Value) -> Option<Value> {
 }
 
 fn kept_model(map: &Map) -> Option<Value> {
-    map.get("type").and_then(Value::as_str).filter(|kind| kind.ends_with("_model"))?;
+    map.get("type")
+        .and_then(Value::as_str)
+        .filter(|kind| kind.ends_with("_model"))?;
     let keys = ["type", "provider", "id", "name"];
     let model: Map = keys
         .iter()
@@ -86,7 +109,11 @@ fn kept_model(map: &Map) -> Option<Value> {
 
 fn kept_text(key: &str, text: &str) -> Option<String> {
     let start = text.trim_start();
-    if start.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) || is_base64(text) {
+    if start
+        .get(..5)
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"))
+        || is_base64(text)
+    {
         return None;
     }
     if (start.starts_with("http://") || start.starts_with("https://"))
@@ -97,13 +124,19 @@ fn kept_text(key: &str, text: &str) -> Option<String> {
             return Some(format!("{}?redacted", cut(address, MAX_TEXT)));
         }
     }
-    let limit = if TEXT_KEYS.contains(&key) { MAX_PROMPT } else { MAX_TEXT };
+    let limit = if TEXT_KEYS.contains(&key) {
+        MAX_PROMPT
+    } else {
+        MAX_TEXT
+    };
     Some(cut(text, limit).to_owned())
 }
 
 fn is_base64(text: &str) -> bool {
     text.len() >= BASE64
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n'))
+        && text.bytes().all(|b| {
+            b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_' | b'=' | b'\r' | b'\n')
+        })
 }
 
 #[cfg(test)]
@@ -129,7 +162,8 @@ mod tests {
             ..Artifact::default()
         };
         let metadata = metadata(&artifact, "out", &["g".to_owned()], Map::new());
-        let model = json!({"type": "image_model", "provider": "sketch", "id": "sketch/sketch-image", "name": "S"});
+        let model =
+            json!({"type": "image_model", "provider": "sketch", "id": "sketch/sketch-image", "name": "S"});
         let expected = json!({
             "generation_index": 3, "generation_ids": ["g"], "output_name": "out", "node_type": "a.B",
             "prompt": "a cat", "provider": "sketch", "model": "sketch/sketch-image",
@@ -145,9 +179,15 @@ mod tests {
     fn what_the_seam_knew_stays() {
         let before = map_from_json(json!({"provider": "openai", "params": {"n": 1}})).unwrap();
         let properties = map_from_json(json!({"provider": "other", "n": 2})).unwrap();
-        let artifact = Artifact { properties, ..Artifact::default() };
+        let artifact = Artifact {
+            properties,
+            ..Artifact::default()
+        };
         let metadata = metadata(&artifact, "out", &[], before);
         assert_eq!(metadata.get("provider").and_then(Value::as_str), Some("openai"));
-        assert_eq!(metadata.get("params"), Some(&map_from_json(json!({"n": 1})).unwrap().into()));
+        assert_eq!(
+            metadata.get("params"),
+            Some(&map_from_json(json!({"n": 1})).unwrap().into())
+        );
     }
 }

@@ -110,8 +110,17 @@ impl Committer {
             .into_iter()
             .filter_map(|leaf| {
                 let content = content(&leaf, &filled, &named)?;
-                let collect::Leaf { handle, element, media } = leaf;
-                Some(Place { handle, element, kind: media.kind, content })
+                let collect::Leaf {
+                    handle,
+                    element,
+                    media,
+                } = leaf;
+                Some(Place {
+                    handle,
+                    element,
+                    kind: media.kind,
+                    content,
+                })
             })
             .collect();
         let media = places.len();
@@ -140,9 +149,19 @@ fn content(leaf: &collect::Leaf, filled: &index::Filled, named: &index::Named) -
     }
     let found = inline::inline(&leaf.media).map(Content::Bytes);
     if found.is_none() {
-        let scheme = leaf.media.uri.split(':').next().filter(|_| leaf.media.uri.contains(':')).unwrap_or_default();
+        let scheme = leaf
+            .media
+            .uri
+            .split(':')
+            .next()
+            .filter(|_| leaf.media.uri.contains(':'))
+            .unwrap_or_default();
         let scheme: String = scheme.chars().take(16).collect();
-        tracing::warn!(kind = leaf.media.kind, scheme, "a reference cannot be saved and is left as it is");
+        tracing::warn!(
+            kind = leaf.media.kind,
+            scheme,
+            "a reference cannot be saved and is left as it is"
+        );
     }
     found
 }

@@ -39,7 +39,11 @@ fn chunk(out: &mut Vec<u8>, name: [u8; 4], data: &[u8]) -> Option<()> {
     for byte in name.iter().chain(data) {
         crc ^= u32::from(*byte);
         for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+            crc = if crc & 1 == 1 {
+                (crc >> 1) ^ 0xedb8_8320
+            } else {
+                crc >> 1
+            };
         }
     }
     out.extend_from_slice(&(!crc).to_be_bytes());

@@ -3,6 +3,7 @@
 //! All bytes first, then all rows in one transaction: a crash in between leaves blobs without a row, which the repetition
 //! finds by their digest.
 
+use atelier_common::failpoint;
 use atelier_common::identity::Caller;
 use atelier_proto::ids::AssetId;
 use atelier_proto::value::Map;
@@ -28,6 +29,13 @@ enum Stored {
     Fill(Box<Fill>),
 }
 
+/// What a row that is made has of its own.
+#[derive(Debug, Clone, Copy)]
+struct New {
+    id: AssetId,
+    created_at: i64,
+}
+
 impl Committer {
     /// Saves the places and answers with their assets, in the same order. `linked` has the generations of each.
     pub(super) async fn save(
@@ -37,16 +45,31 @@ impl Committer {
         places: Vec<Place>,
         linked: Vec<Vec<String>>,
     ) -> Result<Vec<Model>, Error> {
+        let created_at = atelier_proto::time::micros(self.clock.now());
         let stored: Vec<Stored> = stream::iter(places.into_iter().zip(linked))
-            .map(|(place, ids)| self.store(caller, artifact, place, ids))
+            // The ids are made in the order of the slots, so a list has them in this order too.
+            .map(|(place, ids)| {
+                self.store(
+                    caller,
+                    artifact,
+                    place,
+                    ids,
+                    New {
+                        id: AssetId::new(),
+                        created_at,
+                    },
+                )
+            })
             .buffered(AT_ONCE)
             .try_collect()
             .await?;
+        failpoint!("asset.commit.before_rows", Error::Injected);
         let fills = stored.iter().filter_map(|stored| match stored {
             Stored::Filled(_) => None,
             Stored::Fill(fill) => Some(Fill::clone(fill)),
         });
         let mut rows = self.rows.fill(fills.collect()).await?.into_iter();
+        failpoint!("asset.commit.after_rows", Error::Injected);
         let row = |stored| match stored {
             Stored::Filled(row) => Ok(row),
             Stored::Fill(_) => rows.next().ok_or(Error::Bug("a slot was not filled")),
@@ -60,15 +83,20 @@ impl Committer {
         artifact: &Artifact,
         place: Place,
         generation_ids: Vec<String>,
+        new: New,
     ) -> Result<Stored, Error> {
-        let Place { handle, element, kind, content } = place;
+        let Place {
+            handle,
+            element,
+            kind,
+            content,
+        } = place;
         let mut before = Map::new();
         let (take, row) = match content {
             Content::Filled(row) => return Ok(Stored::Filled(*row)),
             Content::Named(row) => {
                 before = rows::metadata_of(&row)?;
-                let copy = Model { id: AssetId::new().to_string(), ..Model::clone(&row) };
-                (may_take(&row, artifact).then_some(*row), copy)
+                (may_take(&row, artifact).then(|| Model::clone(&row)), *row)
             }
             Content::Bytes(inline::Inline { bytes, stated }) => {
                 let blob = self.write(&bytes).await?;
@@ -78,7 +106,10 @@ impl Committer {
             Content::Text(text) => {
                 before.insert("text".to_owned(), names::cut(&text, MAX_REPEATED).into());
                 let blob = self.write(&Bytes::from(text)).await?;
-                (None, self.row(caller, artifact, &kind, sniff::TEXT.to_owned(), &blob)?)
+                (
+                    None,
+                    self.row(caller, artifact, &kind, sniff::TEXT.to_owned(), &blob)?,
+                )
             }
             Content::Json(text) => {
                 if text.len() <= MAX_REPEATED {
@@ -86,10 +117,14 @@ impl Committer {
                     before.insert("json".to_owned(), atelier_proto::value::from_json(json));
                 }
                 let blob = self.write(&Bytes::from(text)).await?;
-                (None, self.row(caller, artifact, &kind, sniff::JSON.to_owned(), &blob)?)
+                (
+                    None,
+                    self.row(caller, artifact, &kind, sniff::JSON.to_owned(), &blob)?,
+                )
             }
         };
         let make = Model {
+            id: new.id.to_string(),
             job_id: Some(artifact.job_id.clone()),
             node_id: Some(artifact.node_id.clone()),
             workflow_id: artifact.workflow_id.clone(),
@@ -101,7 +136,7 @@ impl Committer {
             generation_ids: rows::ids_to_column(&generation_ids)?,
             metadata: rows::metadata_to_column(&making::metadata(artifact, &handle, &generation_ids, before)),
             idempotency_key: None,
-            created_at: atelier_proto::time::micros(self.clock.now()),
+            created_at: new.created_at,
             ..row
         };
         Ok(Stored::Fill(Box::new(Fill { take, make })))
@@ -122,7 +157,14 @@ impl Committer {
         blob: &Blob,
     ) -> Result<Model, Error> {
         let name = names::default_name(kind, &names::head(&artifact.node_id, 8), &content_type);
-        upload::row(caller, &self.clock, blob, AssetId::new().to_string(), name, content_type)
+        upload::row(
+            caller,
+            &self.clock,
+            blob,
+            AssetId::new().to_string(),
+            name,
+            content_type,
+        )
     }
 }
 

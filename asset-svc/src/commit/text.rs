@@ -14,12 +14,21 @@ pub const ANY: &str = "*";
 /// The place of the text or JSON of an artifact.
 pub fn place(artifact: &Artifact, has_media: bool, filled: &Filled) -> Option<Place> {
     let (handle, kind, content) = found(artifact, has_media)?;
-    let content = filled.get(handle, 0).map_or(content, |row| Content::Filled(Box::new(row)));
-    Some(Place { handle: handle.to_owned(), element: 0, kind: kind.to_owned(), content })
+    let content = filled
+        .get(handle, 0)
+        .map_or(content, |row| Content::Filled(Box::new(row)));
+    Some(Place {
+        handle: handle.to_owned(),
+        element: 0,
+        kind: kind.to_owned(),
+        content,
+    })
 }
 
 fn found(artifact: &Artifact, has_media: bool) -> Option<(&str, &'static str, Content)> {
-    let Artifact { outputs, text_handle, .. } = artifact;
+    let Artifact {
+        outputs, text_handle, ..
+    } = artifact;
     if text_handle != ANY {
         let text = text_of(outputs.get(text_handle)?)?;
         return Some((text_handle, "text", Content::Text(text.to_owned())));
@@ -31,12 +40,19 @@ fn found(artifact: &Artifact, has_media: bool) -> Option<(&str, &'static str, Co
     if let Some(text) = text_of(first) {
         return Some((handle, "text", Content::Text(text.to_owned())));
     }
-    let kept: Map =
-        outputs.iter().filter(|(_, value)| says_something(value)).map(|(key, value)| (key.clone(), value.clone())).collect();
+    let kept: Map = outputs
+        .iter()
+        .filter(|(_, value)| says_something(value))
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     if kept.is_empty() {
         return None;
     }
-    Some((ANY, "json", Content::Json(value::to_json(&Value::map(kept), BytesForm::Tagged).to_string())))
+    Some((
+        ANY,
+        "json",
+        Content::Json(value::to_json(&Value::map(kept), BytesForm::Tagged).to_string()),
+    ))
 }
 
 fn text_of(value: &Value) -> Option<&str> {
@@ -72,11 +88,20 @@ mod tests {
         #[case] expected: Option<(&str, &str)>,
     ) {
         let outputs = value::map_from_json(outputs).unwrap();
-        let artifact = Artifact { outputs, text_handle: text_handle.to_owned(), ..Artifact::default() };
+        let artifact = Artifact {
+            outputs,
+            text_handle: text_handle.to_owned(),
+            ..Artifact::default()
+        };
         let found = place(&artifact, has_media, &Filled::default()).map(|place| match place.content {
             Content::Text(text) | Content::Json(text) => (place.handle, text),
-            Content::Filled(_) | Content::Named(_) | Content::Bytes(_) => unreachable!("only texts are found"),
+            Content::Filled(_) | Content::Named(_) | Content::Bytes(_) => {
+                unreachable!("only texts are found")
+            }
         });
-        assert_eq!(found, expected.map(|(handle, text)| (handle.to_owned(), text.to_owned())));
+        assert_eq!(
+            found,
+            expected.map(|(handle, text)| (handle.to_owned(), text.to_owned()))
+        );
     }
 }

@@ -46,12 +46,27 @@ impl MigrationTrait for Migration {
                     .to_owned(),
             )
             .await?;
-        let slot = ["user_id", "slot_job_id", "slot_node_id", "slot_index", "slot_handle", "slot_element"];
-        manager.create_index(index("assets_slot", &slot).unique().to_owned()).await?;
+        let slot = [
+            "user_id",
+            "slot_job_id",
+            "slot_node_id",
+            "slot_index",
+            "slot_handle",
+            "slot_element",
+        ];
+        manager
+            .create_index(index("assets_slot", &slot).unique().to_owned())
+            .await?;
         let key = ["user_id", "idempotency_key"];
-        manager.create_index(index("assets_idempotency_key", &key).unique().to_owned()).await?;
-        manager.create_index(index("assets_newest", &["user_id", "created_at", "id"])).await?;
-        manager.create_index(index("assets_of_run", &["user_id", "job_id", "created_at", "id"])).await
+        manager
+            .create_index(index("assets_idempotency_key", &key).unique().to_owned())
+            .await?;
+        manager
+            .create_index(index("assets_newest", &["user_id", "created_at", "id"]))
+            .await?;
+        manager
+            .create_index(index("assets_of_run", &["user_id", "job_id", "created_at", "id"]))
+            .await
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {

@@ -52,7 +52,7 @@ pub fn main_of<C: Component>() -> ExitCode {
     };
     let mut loader = Loader::new().file(args.config.as_deref());
     if let Some(listen) = args.listen {
-        loader = loader.flag("--listen", "listen", listen.to_string());
+        loader = loader.flag("--listen", "process.listen", listen.to_string());
     }
     let loaded = loader.load::<ProcessSettings>().and_then(|process| {
         Ok((
@@ -165,10 +165,11 @@ async fn operate<C: Component>(
     });
     if let Some(listener) = admin {
         let (health, tasks) = (health.clone(), tasks.clone());
-        let _ = deps.tasks.spawn(
-            "admin",
-            async move { serve_admin(listener, health, &tasks).await },
-        );
+        deps.tasks.spawn("admin", async move {
+            if let Err(error) = serve_admin(listener, health, &tasks).await {
+                tracing::error!(error = telemetry::chain(&error), "the page for operators is gone");
+            }
+        });
     }
     let running = tasks.spawn(C::NAME, {
         let tasks = tasks.clone();

@@ -90,12 +90,21 @@ async fn open_streams_end_with_the_server_and_a_stuck_one_is_cut() {
     let request = http::Request::post("/stuck.S/M")
         .body(tonic::body::Body::empty())
         .unwrap();
-    let mut call = Box::pin(tower::ServiceExt::oneshot(transport, request));
+    let mut call = Box::pin(tower::ServiceExt::oneshot(transport.clone(), request));
     assert!(
         tokio::time::timeout(Duration::from_millis(50), &mut call)
             .await
             .is_err()
     );
+    let request = http::Request::post("/stuck.S/M")
+        .header("grpc-timeout", "100m")
+        .body(tonic::body::Body::empty());
+    let answer = tower::ServiceExt::oneshot(transport.clone(), request.unwrap()).await;
+    let status = match answer {
+        Ok(answer) => tonic::Status::from_header_map(answer.headers()).unwrap(),
+        Err(error) => tonic::Status::from_error(error.into()),
+    };
+    assert_eq!(status.code(), Code::DeadlineExceeded);
     deps.tasks.stop();
     assert!(watch.next().await.is_none_or(|end| end.is_err()));
     tokio::time::timeout(Duration::from_secs(5), serving)

@@ -15,20 +15,22 @@ pub fn timestamp(name: impl IntoIden) -> ColumnDef {
 /// add such a column up exactly; sum in Rust there.
 pub fn money(name: impl IntoIden, backend: DbBackend) -> ColumnDef {
     let mut column = ColumnDef::new(name);
-    match backend {
-        DbBackend::Postgres => column.decimal_len(20, 9),
-        _ => column.text(),
-    };
+    if backend == DbBackend::Postgres {
+        column.decimal_len(20, 9);
+    } else {
+        column.text();
+    }
     column
 }
 
 /// JSON: TEXT on SQLite, JSONB on PostgreSQL. In entities a `Json`. For what is never filtered.
 pub fn json(name: impl IntoIden, backend: DbBackend) -> ColumnDef {
     let mut column = ColumnDef::new(name);
-    match backend {
-        DbBackend::Postgres => column.json_binary(),
-        _ => column.text(),
-    };
+    if backend == DbBackend::Postgres {
+        column.json_binary();
+    } else {
+        column.text();
+    }
     column
 }
 
@@ -50,9 +52,10 @@ pub fn instant(micros: i64) -> DateTime<Utc> {
 /// SQL for the database's own clock in the unit of [`timestamp`] columns, for ledgers that trust no process's clock.
 /// On PostgreSQL the instant of the statement, not of the transaction.
 pub fn now_sql(backend: DbBackend) -> &'static str {
-    match backend {
-        DbBackend::Postgres => "(extract(epoch from clock_timestamp()) * 1000000)::bigint",
+    if backend == DbBackend::Postgres {
+        "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+    } else {
         // SQLite's clock has milliseconds.
-        _ => "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+        "CAST(unixepoch('subsec') * 1000000 AS INTEGER)"
     }
 }

@@ -75,9 +75,10 @@ async fn shared(key: String, open: impl Future<Output = Result<Shared, DbError>>
 }
 
 fn closed(shared: &Shared) -> bool {
-    match shared.backend {
-        DbBackend::Sqlite => shared.read.get_sqlite_connection_pool().is_closed(),
-        _ => shared.read.get_postgres_connection_pool().is_closed(),
+    if shared.backend == DbBackend::Sqlite {
+        shared.read.get_sqlite_connection_pool().is_closed()
+    } else {
+        shared.read.get_postgres_connection_pool().is_closed()
     }
 }
 

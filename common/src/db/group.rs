@@ -2,15 +2,17 @@
 //!
 //! While one batch commits the next one gathers, so the batch grows with the load and a lone caller waits for nobody.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Instant;
 
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use sea_orm::DatabaseTransaction;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Db, DbError, WriteTx};
 use crate::metrics::{GROUP_COMMIT_DURATION, GROUP_COMMIT_SIZE, GROUP_COMMIT_SPLIT};
-use crate::tasks::Tasks;
+use crate::tasks::{Tasks, panic_text};
 
 /// What a batch does inside of its transaction: one answer per operation, in their order. After an error everything it
 /// did is rolled back, and it is called again with each operation alone.
@@ -68,7 +70,7 @@ where
         let (queue, waiting) = mpsc::channel(max_batch.saturating_mul(4));
         let writer = Writer { db, name, apply };
         // Not `child`: the drain of `tasks` is held up by each submit instead.
-        let _ = tasks.spawn_background(name, writer.run(waiting, max_batch));
+        tasks.spawn_background(name, writer.run(waiting, max_batch));
         Self {
             queue,
             tasks: tasks.clone(),
@@ -76,7 +78,8 @@ where
     }
 
     /// Writes one operation and waits until it is committed. Dropped while waiting for a place in the queue nothing
-    /// happens; dropped later the operation is still written.
+    /// happens; dropped later the operation is still written. Never call it while holding a [`WriteTx`]: on SQLite the
+    /// writer would wait for that one for ever.
     ///
     /// # Errors
     /// What `apply` said of this operation alone; [`DbError`] when the transaction failed (see [`DbError::answered`] for
@@ -182,7 +185,21 @@ impl<F> Writer<F> {
             .begin()
             .await
             .map_err(|error| Failure::RolledBack(error.into()))?;
-        let answers = (self.apply)(&tx, ops).await.map_err(Failure::RolledBack)?;
+        // A panic must fail its own operation and not the writer, which is everybody's.
+        let applied = AssertUnwindSafe(async { (self.apply)(&tx, ops).await })
+            .catch_unwind()
+            .await;
+        let answers = match applied {
+            Ok(applied) => applied.map_err(Failure::RolledBack)?,
+            Err(panic) => {
+                tracing::error!(
+                    queue = self.name,
+                    panic = panic_text(panic.as_ref()),
+                    "group commit panicked"
+                );
+                return Err(Failure::RolledBack(DbError::Broken.into()));
+            }
+        };
         if answers.len() != given {
             let error = DbError::Answers {
                 given,

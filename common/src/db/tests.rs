@@ -1,9 +1,12 @@
+//! Suites over both engines.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
 use std::str::FromStr;
 use std::time::Duration;
 
 use sea_orm::entity::prelude::*;
 use sea_orm::{ActiveValue::Set, Statement};
-use sea_orm_migration::prelude::*;
+use sea_orm_migration::prelude::{ColumnDef, *};
 
 use super::*;
 use crate::tasks::Tasks;
@@ -261,7 +264,14 @@ async fn addresses_that_are_none_are_refused_without_repeating_them() {
 
 /// An operation of the group commit: an id to insert, or a failure after an insert.
 #[derive(Clone, Debug)]
-struct Op(&'static str, bool);
+struct Op(&'static str, Does);
+
+#[derive(Clone, Copy, Debug)]
+enum Does {
+    Well,
+    Fail,
+    Panic,
+}
 
 #[derive(Debug, thiserror::Error)]
 enum OpError {
@@ -277,10 +287,12 @@ fn group(db: &TestDb, tasks: &Tasks) -> GroupCommit<Op, String, OpError> {
     GroupCommit::new(db.db().clone(), tasks, "test", 16, |tx, ops: Vec<Op>| {
         Box::pin(async move {
             let mut answers = Vec::new();
-            for Op(id, good) in ops {
+            for Op(id, does) in ops {
                 item(id).insert(tx).await?;
-                if !good {
-                    return Err(OpError::Bad);
+                match does {
+                    Does::Well => {}
+                    Does::Fail => return Err(OpError::Bad),
+                    Does::Panic => panic!("a bug"),
                 }
                 answers.push(id.to_uppercase());
             }
@@ -294,12 +306,13 @@ async fn a_bad_operation_does_not_fail_its_neighbours() {
     for db in ready().await {
         let tasks = Tasks::new();
         let group = group(&db, &tasks);
-        let (a, bad, b, twice, c) = tokio::join!(
-            group.submit(Op("a", true)),
-            group.submit(Op("bad", false)),
-            group.submit(Op("b", true)),
-            group.submit(Op("a", true)),
-            group.submit(Op("c", true)),
+        let (a, bad, panics, b, twice, c) = tokio::join!(
+            group.submit(Op("a", Does::Well)),
+            group.submit(Op("bad", Does::Fail)),
+            group.submit(Op("panics", Does::Panic)),
+            group.submit(Op("b", Does::Well)),
+            group.submit(Op("a", Does::Well)),
+            group.submit(Op("c", Does::Well)),
         );
         assert_eq!(
             (a.unwrap(), b.unwrap(), c.unwrap()),
@@ -308,6 +321,7 @@ async fn a_bad_operation_does_not_fail_its_neighbours() {
             db.engine()
         );
         assert!(matches!(bad, Err(OpError::Bad)));
+        assert!(matches!(panics, Err(OpError::Db(DbError::Broken))));
         // A key that is taken: on PostgreSQL that breaks the whole transaction.
         assert!(matches!(twice, Err(OpError::Sql(_))), "{twice:?}");
         assert_eq!(count(&db).await, 3);

@@ -4,6 +4,7 @@
 //! changes its mind between check and connection gains nothing; literal addresses and every redirect are judged too.
 
 mod address;
+mod error;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,6 +20,7 @@ use tokio::time::Instant;
 use url::{Host, Url};
 
 pub use address::forbidden;
+pub use error::EgressError;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_URL: usize = 8 * 1024;
@@ -43,69 +45,6 @@ impl Default for Limits {
             max_bytes: 64 * 1024 * 1024,
             timeout: Duration::from_secs(60),
             max_redirects: 5,
-        }
-    }
-}
-
-/// Why something was not fetched. Texts name no query and no credentials of the address.
-#[derive(Debug, thiserror::Error)]
-pub enum EgressError {
-    /// It is not an address, is too long, or carries a user name.
-    #[error("the address is not valid: {0}")]
-    Address(&'static str),
-    /// It is neither http nor https.
-    #[error("the scheme `{0}` is not allowed")]
-    Scheme(String),
-    /// It leads into a range that is not public.
-    #[error("the host `{0}` is not a public address")]
-    Forbidden(String),
-    /// The client could not be made.
-    #[error("cannot make the http client")]
-    Client(#[source] reqwest::Error),
-    /// The host could not be reached or broke off.
-    #[error("cannot fetch from `{host}`")]
-    Unreachable {
-        /// The host.
-        host: String,
-        /// What the client said, without the address.
-        #[source]
-        source: reqwest::Error,
-    },
-    /// It answered with another status than success.
-    #[error("`{host}` answered with status {status}")]
-    Status {
-        /// The host.
-        host: String,
-        /// The status.
-        status: StatusCode,
-    },
-    /// The body is larger than allowed.
-    #[error("the content is larger than {0} bytes")]
-    TooLarge(u64),
-    /// It took too long.
-    #[error("the content did not arrive within {}", humantime::format_duration(*.0))]
-    TooSlow(Duration),
-    /// There were too many redirects, or one that leads nowhere.
-    #[error("the address redirects too often or to nowhere")]
-    Redirects,
-}
-
-impl EgressError {
-    /// Whether the same fetch may succeed later.
-    pub fn transient(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::TooSlow(_) => true,
-            Self::Status { status, .. } => {
-                status.is_server_error()
-                    || *status == StatusCode::TOO_MANY_REQUESTS
-                    || *status == StatusCode::REQUEST_TIMEOUT
-            }
-            Self::Address(_)
-            | Self::Scheme(_)
-            | Self::Forbidden(_)
-            | Self::Client(_)
-            | Self::TooLarge(_)
-            | Self::Redirects => false,
         }
     }
 }

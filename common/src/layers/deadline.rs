@@ -20,6 +20,8 @@ use super::body::trailers;
 use super::{Answer, refusal};
 
 const TIMEOUT: &str = "grpc-timeout";
+/// How much earlier than asked a call ends, so that this layer answers before tonic does.
+const MARGIN: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy)]
 pub(super) struct Deadline;
@@ -60,7 +62,7 @@ where
         let Some(timeout) = timeout else {
             return Box::pin(future);
         };
-        let deadline = Instant::now() + timeout;
+        let deadline = Instant::now() + timeout.saturating_sub(MARGIN.min(timeout / 10));
         Box::pin(async move {
             match tokio::time::timeout_at(deadline, future).await {
                 Ok(response) => Ok(response?.map(|body| Body::new(Bounded::new(body, deadline)))),

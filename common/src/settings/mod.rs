@@ -20,6 +20,9 @@ use serde_json::Value;
 pub trait Settings: Serialize + DeserializeOwned + Default + Clone + Send + Sync + 'static {
     /// The section's name in the file, e.g. `tracker`.
     const SECTION: &'static str;
+    /// Second names of variables, with the key each sets: `("ATELIER_SKETCH_DELAY_MS", "sketch.delay_ms")`. The key does
+    /// not repeat the section. The regular name wins when both are set.
+    const ALIASES: &'static [(&'static str, &'static str)] = &[];
 }
 
 /// Why settings cannot be used.
@@ -93,7 +96,6 @@ impl<S: Settings> Loaded<S> {
 pub struct Loader {
     file: Option<PathBuf>,
     environment: BTreeMap<String, String>,
-    aliases: Vec<(String, String)>,
     flags: Vec<(String, String, Value)>,
 }
 
@@ -128,15 +130,7 @@ impl Loader {
         self
     }
 
-    /// Gives a key a second environment variable: `("ATELIER_SKETCH_DELAY_MS", "sketch.delay_ms")`. The key does not
-    /// repeat the section. The regular name wins when both are set.
-    #[must_use]
-    pub fn alias(mut self, variable: impl Into<String>, key: impl Into<String>) -> Self {
-        self.aliases.push((variable.into(), key.into()));
-        self
-    }
-
-    /// Sets a key (without the section) from a command-line flag, over all other layers.
+    /// Sets a key, section first (`process.listen`), from a command-line flag, over all other layers.
     #[must_use]
     pub fn flag(mut self, flag: impl Into<String>, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.flags.push((flag.into(), key.into(), value.into()));
@@ -155,24 +149,25 @@ impl Loader {
             layers.merge(&path.display().to_string(), section)?;
         }
         let prefix = format!("ATELIER_{}__", S::SECTION.to_uppercase());
-        let aliased = self.aliases.iter().filter_map(|(name, key)| {
+        let aliased = S::ALIASES.iter().filter_map(|(name, key)| {
             let path = key.split('.').map(str::to_owned).collect::<Vec<_>>();
-            self.environment.get(name).map(|value| (name, path, value))
+            self.environment.get(*name).map(|value| (*name, path, value))
         });
         let regular = self.environment.iter().filter_map(|(name, value)| {
             let key = name.strip_prefix(&prefix)?;
             let path = key.split("__").map(str::to_lowercase).collect::<Vec<_>>();
-            Some((name, path, value))
+            Some((name.as_str(), path, value))
         });
         for (name, path, value) in aliased.chain(regular) {
             layers.variable(name, path, value)?;
         }
         for (flag, key, value) in &self.flags {
-            layers.set(
-                flag,
-                &key.split('.').map(str::to_owned).collect::<Vec<_>>(),
-                [value.clone()],
-            )?;
+            let path: Vec<_> = key.split('.').map(str::to_owned).collect();
+            if let Some((section, path)) = path.split_first()
+                && section == S::SECTION
+            {
+                layers.set(flag, path, [value.clone()])?;
+            }
         }
         layers.finish()
     }

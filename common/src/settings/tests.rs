@@ -52,6 +52,7 @@ impl Default for Sample {
 
 impl Settings for Sample {
     const SECTION: &'static str = "sample";
+    const ALIASES: &'static [(&'static str, &'static str)] = &[("SAMPLE_BATCH", "reconcile.batch")];
 }
 
 fn file(text: &str) -> tempfile::NamedTempFile {
@@ -72,7 +73,8 @@ fn later_layers_win_and_their_origin_is_known() {
         .variable("ATELIER_SAMPLE__PEERS__TRACKER", "http://127.0.0.1:1")
         .variable("ATELIER_SAMPLE__MAXIMUM", "9")
         .variable("ATELIER_OTHER__NAME", "not ours")
-        .flag("--limit", "limit", 8)
+        .flag("--limit", "sample.limit", 8)
+        .flag("--other", "other.thing", 8)
         .load::<Sample>()
         .unwrap();
     let settings = &loaded.settings;
@@ -173,7 +175,6 @@ fn secrets_come_from_files_and_are_never_printed() {
 #[test]
 fn aliases_work_and_unknown_sections_can_be_refused() {
     let loaded = Loader::bare()
-        .alias("SAMPLE_BATCH", "reconcile.batch")
         .variable("SAMPLE_BATCH", "77")
         .load::<Sample>()
         .unwrap();

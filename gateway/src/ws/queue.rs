@@ -102,13 +102,14 @@ impl Queue {
     /// # Errors
     /// The connection is closing.
     pub(crate) async fn push(&self, frame: Map, class: Class) -> Result<(), Closed> {
-        let mut waiting = Some(frame);
+        let mode = self.state().mode;
+        let mut message = Some(encode(mode, frame));
         let deadline = tokio::time::Instant::now() + self.patience;
         loop {
             let room = self.emptied.notified();
             tokio::pin!(room);
             room.as_mut().enable();
-            if self.offer(&mut waiting, class)? {
+            if self.offer(&mut message, class)? {
                 return Ok(());
             }
             if tokio::time::timeout_at(deadline, room).await.is_err() {
@@ -119,31 +120,33 @@ impl Queue {
         }
     }
 
-    /// Queues the frame if there is room or room can be made; true when it is dealt with.
-    fn offer(&self, frame: &mut Option<Map>, class: Class) -> Result<bool, Closed> {
+    /// Queues a frame if there is room, and leaves it otherwise.
+    ///
+    /// # Errors
+    /// The connection is closing.
+    pub(crate) fn try_keep(&self, frame: Map) -> Result<(), Closed> {
+        let mode = self.state().mode;
+        self.offer(&mut Some(encode(mode, frame)), Class::Keep).map(|_| ())
+    }
+
+    /// Queues the message if there is room or room can be made; true when it is dealt with.
+    fn offer(&self, message: &mut Option<Message>, class: Class) -> Result<bool, Closed> {
         let mut state = self.state();
         if state.closing.is_some() {
             return Err(Closed);
         }
-        let Some(map) = frame.take() else { return Ok(true) };
-        let again = map.clone();
-        let message = encode(state.mode, map);
-        let weight = weight(&message);
-        while !self.fits(&state, weight) {
-            if !give_up_one(&mut state) {
-                break;
-            }
-        }
+        let weight = message.as_ref().map_or(0, weight);
+        while !self.fits(&state, weight) && give_up_one(&mut state) {}
         if !self.fits(&state, weight) {
-            if class == Class::Keep {
-                *frame = Some(again);
-                return Ok(false);
+            if class != Class::Keep {
+                count_dropped(class);
             }
-            count_dropped(class);
-            return Ok(true);
+            return Ok(class != Class::Keep);
         }
-        state.bytes += weight;
-        state.frames.push_back(Waiting { message, class, weight });
+        if let Some(message) = message.take() {
+            state.bytes += weight;
+            state.frames.push_back(Waiting { message, class, weight });
+        }
         drop(state);
         self.filled.notify_one();
         Ok(true)

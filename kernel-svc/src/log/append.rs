@@ -1,7 +1,7 @@
 //! Appending: one transaction holds a segment, its artifacts and what changes on the run's row.
 
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, sea_query::Expr,
+    ActiveValue::Set, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, sea_query::{Expr, ExprTrait},
 };
 
 use crate::{
@@ -125,7 +125,7 @@ async fn update_row(
     let JobPatch { status, error, error_code, issues, outputs, started_at, finished_at } = patch;
     let published = i64::try_from(published).unwrap_or(i64::MAX);
     let mut update = jobs::Entity::update_many()
-        .col_expr(Column::ArtifactCount, Expr::col(Column::ArtifactCount).add(published))
+        .col_expr(Column::ArtifactCount, ExprTrait::add(Expr::col(Column::ArtifactCount), published))
         .filter(Column::JobKey.eq(job_key))
         .filter(Column::Owner.eq(owner));
     if let Some(seq) = last_seq {

@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     event::{Event, EventSender, Note},
-    graph::{facts::Root, plan::{Plan, PlanNode, SlotPlan}},
+    graph::{facts::Root, plan::{Plan, PlanEdge, PlanNode, SlotPlan}},
 };
 
 /// Least time between two `active` updates of an edge.
@@ -194,25 +194,27 @@ impl Core {
         }
         self.waiters.node_ended(at, error);
     }
+    /// Edges whose target was left with values or with producers that never ended.
+    pub fn left_edges(&self) -> Vec<usize> {
+        let left = |(_, edge): &(usize, &PlanEdge)| {
+            let look = |inbox: &Inbox| inbox.view(|view| view.buffered(edge.handle) > 0 || view.open(edge.handle) > 0);
+            self.inboxes.get(edge.target).is_some_and(look)
+        };
+        self.plan.edges.iter().enumerate().filter(left).map(|(at, _)| at).collect()
+    }
     /// The last words about edges: counts that were held back, and edges whose values were left unread.
-    pub async fn flush_edges(&self) -> Vec<usize> {
-        let mut drained = Vec::new();
-        for (at, (edge, state)) in self.plan.edges.iter().zip(&self.edges).enumerate() {
+    pub async fn flush_edges(&self, drained: &[usize]) {
+        for (edge, state) in self.plan.edges.iter().zip(&self.edges) {
             let count = state.count.load(Ordering::SeqCst);
             if !state.completed.load(Ordering::SeqCst) && count > state.reported.load(Ordering::Relaxed) {
                 let (edge_id, status) = (Arc::clone(&edge.id), EdgeStatus::Active);
                 self.say(Event::Edge { edge_id, status, counter: Some(count) }).await;
             }
-            let left = |inbox: &Inbox| inbox.view(|view| view.buffered(edge.handle) > 0 || view.open(edge.handle) > 0);
-            if self.inboxes.get(edge.target).is_some_and(left) {
-                drained.push(at);
-            }
         }
-        for edge in drained.iter().filter_map(|at| self.plan.edges.get(*at)) {
-            let state = self.edges.iter().zip(&self.plan.edges).find(|(_, other)| other.id == edge.id);
-            let counter = state.and_then(|(state, _)| state.counter());
-            self.say(Event::Edge { edge_id: Arc::clone(&edge.id), status: EdgeStatus::Drained, counter }).await;
+        for at in drained {
+            let (Some(edge), Some(state)) = (self.plan.edges.get(*at), self.edges.get(*at)) else { continue };
+            let (edge_id, status, counter) = (Arc::clone(&edge.id), EdgeStatus::Drained, state.counter());
+            self.say(Event::Edge { edge_id, status, counter }).await;
         }
-        drained
     }
 }

@@ -47,8 +47,8 @@ pub(crate) enum Item {
 #[derive(Debug)]
 pub(crate) enum Taken {
     Item(usize, Item),
-    /// Nothing yet.
-    Empty,
+    /// Nothing yet; the number is what to wait on.
+    Empty(u64),
     /// Nothing any more.
     End,
 }
@@ -73,6 +73,8 @@ impl Handle {
 struct State {
     handles: Vec<Handle>,
     number: u64,
+    /// Counts changes, for waiting without a gap.
+    version: u64,
     closed: bool,
     released: bool,
     /// The consumer waits.
@@ -92,16 +94,21 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// An inbox whose inputs have this many open producers each.
-    pub fn new(open: impl Iterator<Item = usize>, limit: Option<usize>, activity: Arc<Activity>) -> Self {
-        let handles = open.map(|open| Handle { open, limit, ..Handle::default() }).collect();
+    /// An inbox without a limit whose inputs have this many open producers each.
+    pub fn new(open: impl Iterator<Item = usize>, activity: Arc<Activity>) -> Self {
+        let handles = open.map(|open| Handle { open, ..Handle::default() }).collect();
         let state = Mutex::new(State { handles, ..State::default() });
         Self { state, consumer: Notify::new(), producers: Notify::new(), activity }
     }
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+    /// Lets each input hold so many values before its producers wait.
+    pub fn set_limit(&self, limit: Option<usize>) {
+        self.lock().handles.iter_mut().for_each(|handle| handle.limit = limit);
+    }
     fn wake_consumer(&self, state: &mut State) {
+        state.version += 1;
         if std::mem::take(&mut state.parked) {
             self.activity.begin();
             self.consumer.notify_one();
@@ -182,10 +189,10 @@ impl Inbox {
         self.take_from(&mut state, handle)
     }
     fn take_from(&self, state: &mut State, handle: usize) -> Taken {
-        let closed = state.closed;
+        let (closed, version) = (state.closed, state.version);
         let Some(queue) = state.handles.get_mut(handle) else { return Taken::End };
         let Some((_, item)) = queue.queue.pop_front() else {
-            return if closed || queue.open == 0 { Taken::End } else { Taken::Empty };
+            return if closed || queue.open == 0 { Taken::End } else { Taken::Empty(version) };
         };
         if matches!(item, Item::Value(_)) {
             queue.values -= 1;
@@ -204,11 +211,12 @@ impl Inbox {
         match Self::oldest(&state, among) {
             Some(handle) => self.take_from(&mut state, handle),
             None if state.closed || state.handles.iter().take(among).all(Handle::is_done) => Taken::End,
-            None => Taken::Empty,
+            None => Taken::Empty(state.version),
         }
     }
-    /// Moves up to `most` of the oldest items of the first `among` inputs; true when nothing can come any more.
-    pub fn take_batch(&self, among: usize, most: usize, into: &mut VecDeque<(usize, Item)>) -> bool {
+    /// Moves up to `most` of the oldest items of the first `among` inputs. Gives what to wait on when there is nothing, and
+    /// `None` when nothing can come any more.
+    pub fn take_batch(&self, among: usize, most: usize, into: &mut VecDeque<(usize, Item)>) -> Option<u64> {
         let mut state = self.lock();
         while into.len() < most
             && let Some(handle) = Self::oldest(&state, among)
@@ -216,7 +224,8 @@ impl Inbox {
         {
             into.push_back((handle, item));
         }
-        into.is_empty() && (state.closed || state.handles.iter().take(among).all(Handle::is_done))
+        let end = into.is_empty() && (state.closed || state.handles.iter().take(among).all(Handle::is_done));
+        (!end).then_some(state.version)
     }
     /// Puts items back that were taken but not looked at.
     pub fn put_back(&self, items: VecDeque<(usize, Item)>) {
@@ -228,13 +237,13 @@ impl Inbox {
             }
         }
     }
-    /// Waits until something changes, unless `ready` holds already.
+    /// Waits until something has changed since a version was read. A closed inbox is never waited on.
     ///
     /// Cancel safe.
-    pub async fn wait(&self, ready: impl Fn(&View<'_>) -> bool) {
+    pub async fn wait(&self, version: u64) {
         {
             let mut state = self.lock();
-            if ready(&View(&state)) {
+            if state.version != version || state.closed {
                 return;
             }
             state.parked = true;
@@ -298,6 +307,10 @@ impl View<'_> {
     pub fn is_done(&self, handle: usize) -> bool {
         self.0.handles.get(handle).is_none_or(Handle::is_done)
     }
+    /// Counts changes; see [`Inbox::wait`].
+    pub fn version(&self) -> u64 {
+        self.0.version
+    }
     /// Whether the inbox is closed.
     pub fn closed(&self) -> bool {
         self.0.closed
@@ -337,7 +350,9 @@ mod tests {
     use super::*;
 
     fn inbox(open: &[usize], limit: Option<usize>) -> Arc<Inbox> {
-        Arc::new(Inbox::new(open.iter().copied(), limit, Arc::default()))
+        let inbox = Inbox::new(open.iter().copied(), Arc::default());
+        inbox.set_limit(limit);
+        Arc::new(inbox)
     }
     fn envelope(value: i64) -> Envelope {
         Envelope::new(value.into(), Lineage::default())
@@ -361,7 +376,7 @@ mod tests {
     async fn k_132_waiting_on_a_closed_inbox_returns_at_once() {
         let inbox = inbox(&[1], None);
         inbox.close();
-        timeout(Duration::from_secs(5), inbox.wait(|view| view.closed())).await.unwrap();
+        timeout(Duration::from_secs(5), inbox.wait(0)).await.unwrap();
     }
     #[tokio::test]
     async fn k_133_what_is_buffered_is_read_after_closing() {
@@ -384,7 +399,8 @@ mod tests {
     #[tokio::test]
     async fn shares_of_waiters_add_up() {
         let activity = Arc::new(Activity::default());
-        let inbox = Arc::new(Inbox::new([2].into_iter(), Some(1), Arc::clone(&activity)));
+        let inbox = Inbox::new([2].into_iter(), Arc::clone(&activity));
+        inbox.set_limit(Some(1));
         activity.begin();
         inbox.put(0, envelope(1)).await;
         {
@@ -395,7 +411,7 @@ mod tests {
         }
         assert!(!activity.is_stuck(), "a producer that gave up is busy again");
         {
-            let wait = inbox.wait(|_| false);
+            let wait = inbox.wait(inbox.view(View::version));
             tokio::pin!(wait);
             assert!(timeout(Duration::from_millis(5), &mut wait).await.is_err());
             assert!(activity.is_stuck());

@@ -3,8 +3,6 @@
 
 mod pending;
 mod signals;
-#[cfg(test)]
-mod tests;
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -67,6 +65,7 @@ struct Shared {
 
 pub(crate) struct Scheduler {
     node: Arc<PlanNode>,
+    roots: Arc<[Arc<str>]>,
     limits: Limits,
     classes: Vec<Class>,
     closed: Vec<bool>,
@@ -104,7 +103,7 @@ pub(crate) struct Overflow {
 }
 
 impl Scheduler {
-    pub fn new(node: Arc<PlanNode>, limits: Limits) -> Self {
+    pub fn new(node: Arc<PlanNode>, roots: Arc<[Arc<str>]>, limits: Limits) -> Self {
         let depth = node.facts.scope.len();
         let facts = &node.facts;
         let class = |(at, handle): (usize, &crate::graph::facts::HandleFacts)| match handle.scope.len() {
@@ -116,6 +115,7 @@ impl Scheduler {
         let classes: Vec<Class> = facts.handles.iter().enumerate().map(class).collect();
         let count = classes.len();
         Self {
+            roots,
             limits,
             closed: vec![false; count],
             shared: (0..count).map(|_| Shared::default()).collect(),
@@ -137,6 +137,12 @@ impl Scheduler {
     }
     fn class(&self, handle: usize) -> Class {
         self.classes.get(handle).copied().unwrap_or(Class::Empty)
+    }
+    /// Inputs whose end may set keys free that wait.
+    pub fn watched(&self) -> impl Iterator<Item = usize> {
+        let waits = !self.pending.is_empty();
+        let open = move |at: &usize| waits && !self.is_closed(*at) && (self.is_list(*at) || self.class(*at) == Class::Empty);
+        (0..self.classes.len()).filter(open)
     }
     fn is_list(&self, handle: usize) -> bool {
         self.node.facts.handles.get(handle).is_some_and(|facts| facts.list)
@@ -231,8 +237,8 @@ impl Scheduler {
             let message = format!("input {name} of node {id} holds values for more than {} keys", self.limits.keys);
             return Err(Overflow { code: "run.too_many_keys", message });
         }
-        if held > self.limits.per_key && Some(handle) != self.driver().filter(|_| false) {
-            let text = key.text(&self.node.facts.scope, &[]);
+        if held > self.limits.per_key {
+            let text = key.text(&self.node.facts.scope, &self.roots);
             let message =
                 format!("input {name} of node {id} holds more than {} values for the key [{text}]", self.limits.per_key);
             return Err(Overflow { code: "run.too_many_values", message });

@@ -50,6 +50,12 @@ impl Waiters {
             }
         }
     }
+    /// The run ended: nobody will answer.
+    pub fn end_all(&self) {
+        for (_, (_, waiter)) in self.lock().drain() {
+            let _ = waiter.send(Err("the run has ended".to_owned()));
+        }
+    }
     /// How many wait.
     pub fn len(&self) -> usize {
         self.lock().len()

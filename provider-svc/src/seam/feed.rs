@@ -41,6 +41,24 @@ struct State {
 struct Reader {
     shared: Arc<Shared>,
 }
+impl Reader {
+    /// The next event, or the end. Cancel safe.
+    async fn next(&self) -> Result<Event, Option<Status>> {
+        loop {
+            {
+                let mut state = self.shared.lock();
+                if let Some(event) = state.queue.pop_front() {
+                    return Ok(event);
+                }
+                if let Some(end) = state.end.take() {
+                    return Err(end);
+                }
+            }
+            // One reader, and a notice that comes before the wait is kept for it.
+            self.shared.changed.notified().await;
+        }
+    }
+}
 impl Drop for Reader {
     fn drop(&mut self) {
         self.shared.gone.cancel();
@@ -56,20 +74,9 @@ pub fn feed() -> (Feed, impl Stream<Item = Result<RunGenerationResponse, Status>
     let reader = Reader { shared: shared.clone() };
     let stream = futures_util::stream::unfold(Some(reader), |reader| async move {
         let reader = reader?;
-        loop {
-            let changed = reader.shared.changed.notified();
-            {
-                let mut state = reader.shared.lock();
-                if let Some(event) = state.queue.pop_front() {
-                    drop(state);
-                    return Some((Ok(RunGenerationResponse { event: Some(event) }), Some(reader)));
-                }
-                if let Some(end) = state.end.take() {
-                    drop(state);
-                    return end.map(|status| (Err(status), None));
-                }
-            }
-            changed.await;
+        match reader.next().await {
+            Ok(event) => Some((Ok(RunGenerationResponse { event: Some(event) }), Some(reader))),
+            Err(end) => end.map(|status| (Err(status), None)),
         }
     });
     (Feed { shared }, stream)

@@ -45,7 +45,8 @@ impl Seam {
                 return self.stored(plan, id, generation).await;
             }
             if let Some(outcome) = self.inner.registry.wait(id, user).await {
-                return outcome;
+                let heavy = outcome.result.as_ref().is_some_and(|result| result.output.is_none());
+                return if heavy { self.stored(plan, id, outcome.generation).await } else { outcome };
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}

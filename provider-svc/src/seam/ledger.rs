@@ -123,6 +123,11 @@ impl Ledger {
         request
     }
 
+    /// A request whose messages go on for as long as the stream does, so without a limit of time.
+    pub(crate) fn stream_request<T>(&self, messages: T, caller: &Caller) -> Request<T> {
+        self.signer.request(messages, caller)
+    }
+
     async fn within<T>(&self, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Status> {
         match tokio::time::timeout(self.timeout, call).await {
             Ok(answer) => answer.map(Response::into_inner),

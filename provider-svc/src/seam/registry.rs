@@ -155,6 +155,16 @@ impl Registry {
         }
     }
 
+    /// Waits until no call runs here. Cancel safe.
+    pub async fn idle(&self) {
+        let mut version = self.inner.version.subscribe();
+        while !self.lock().running.is_empty() {
+            if version.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     fn leave(&self, id: GenerationId, outcome: Option<(String, Outcome)>) {
         let mut state = self.lock();
         state.running.remove(&id);

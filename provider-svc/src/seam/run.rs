@@ -121,7 +121,6 @@ impl Seam {
         let aborted = answer.cancelled
             && id.is_some_and(|id| self.inner.registry.trip(id, &caller.user_id, StopCause::RowCancelled));
         Ok(CancelGenerationResponse {
-            generation_id: generation_id.to_owned(),
             cancelled: answer.cancelled,
             status: answer.status,
             error: answer.error,

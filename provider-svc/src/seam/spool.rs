@@ -228,6 +228,13 @@ impl Spool {
         self.inner.filled.notified().await;
     }
 
+    /// Wakes who waits for something to be kept, so that the spool is looked at again.
+    pub fn kick(&self) {
+        if !self.is_empty() {
+            self.inner.filled.notify_one();
+        }
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
         self.inner.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -52,6 +52,9 @@ impl Pending {
     pub fn get(&self, key: &Lineage) -> Option<&State> {
         self.states.get(key)
     }
+    pub fn is_empty(&self) -> bool {
+        self.states.is_empty()
+    }
     /// Keys that hold values of an input.
     pub fn keys(&self, handle: usize) -> usize {
         self.keys.get(handle).copied().unwrap_or(0)

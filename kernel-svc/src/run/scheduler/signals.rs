@@ -65,6 +65,7 @@ impl Scheduler {
         *count += 1;
         if self.dead.carriers.get(&root) == Some(count) {
             self.dead.closed.remove(&(parent.clone(), root));
+            self.drop_under(parent);
             self.dead.waiting.push((parent.clone(), root));
             self.pass_on();
         }
@@ -75,10 +76,26 @@ impl Scheduler {
             self.pass_on();
         }
     }
+    /// No input can bring anything under a parent: keys there that wait for one will never fire.
+    fn drop_under(&mut self, parent: &Lineage) {
+        let keyed = (0..self.classes.len()).all(|at| self.class(at) == Class::Max && !self.is_list(at));
+        if !keyed {
+            return;
+        }
+        let driver = self.driver();
+        for key in self.pending.all().into_iter().filter(|key| is_under(key, parent)) {
+            for (at, count) in self.pending.forget(&key).into_iter().flat_map(|state| state.leftovers()) {
+                let unread = driver.is_none_or(|driver| driver == at);
+                if let Some(late) = self.late.get_mut(at).filter(|_| unread) {
+                    *late += count;
+                }
+            }
+        }
+    }
     fn pass_on(&mut self) {
         let waiting = std::mem::take(&mut self.dead.waiting);
         for (parent, root) in waiting {
-            let under = |key: &Lineage| parent.tokens().iter().all(|token| key.index(token.root) == Some(token.index));
+            let under = |key: &Lineage| is_under(key, &parent);
             if self.pending.any(under) {
                 self.dead.waiting.push((parent, root));
             } else {
@@ -87,4 +104,8 @@ impl Scheduler {
             }
         }
     }
+}
+
+fn is_under(key: &Lineage, parent: &Lineage) -> bool {
+    parent.tokens().iter().all(|token| key.index(token.root) == Some(token.index))
 }

@@ -44,14 +44,19 @@ export function GenerationStory({ row }: { row: Generation }) {
 }
 
 function Made({ row }: { row: Generation }) {
-  const picture = row.capability.includes("image");
+  const picture = row.capability.endsWith("image");
+  const sound = /speech|audio|music/.test(row.capability) && !row.capability.startsWith("speech_to");
   return (
     <ul class="story-assets">
       {row.asset_ids.map((id) => (
         <li key={id}>
-          <a href={api.assetUrl(id)} target="_blank" rel="noreferrer" aria-label={`Open asset ${id}`}>
-            {picture ? <img src={api.assetUrl(id)} alt="" loading="lazy" decoding="async" /> : <Icon name="file" />}
-          </a>
+          {sound ? (
+            <audio controls preload="none" src={api.assetUrl(id)} aria-label={`Asset ${id}`} />
+          ) : (
+            <a href={api.assetUrl(id)} target="_blank" rel="noreferrer" aria-label={`Open asset ${id}`}>
+              {picture ? <img src={api.assetUrl(id)} alt="" loading="lazy" decoding="async" /> : <Icon name="file" />}
+            </a>
+          )}
         </li>
       ))}
     </ul>
@@ -71,7 +76,7 @@ function Money({ row }: { row: Generation }) {
         <Fact term="Estimate">{row.estimated_cost === null ? dash : price(row.estimated_cost, row.currency)}</Fact>
         {row.quantity !== null && (
           <Fact term="Quantity">
-            {row.quantity} {words(row.billing_unit ?? "")}
+            {row.quantity} {unitOf(row)}
             {row.unit_price !== null && ` × ${price(row.unit_price, row.currency)}`}
           </Fact>
         )}
@@ -91,6 +96,11 @@ function Money({ row }: { row: Generation }) {
       </dl>
     </section>
   );
+}
+
+function unitOf(row: Generation): string {
+  const unit = words(row.billing_unit ?? "");
+  return row.quantity === "1" ? unit.replace(/s$/, "") : unit;
 }
 
 function Course({ row }: { row: Generation }) {

@@ -47,7 +47,7 @@ export function Lightbox({ tiles, at, show }: Props) {
         if (event.key === "ArrowRight" && after !== undefined) show(after);
       }}
     >
-      <div class="box-in">
+      <div class="box-in" tabIndex={-1} autoFocus>
         <div class={`box-stage box-${tile.leaf.kind}`}>
           <Media key={tile.key} leaf={tile.leaf} small={false} label={tile.prompt ?? labelOf(tile)} />
           <button type="button" class="box-step box-before" disabled={before === undefined} onClick={() => show(before)} aria-label="Previous">

@@ -12,7 +12,8 @@ export function Totals({ total }: { total: CostGroup }) {
       </div>
       <Part n={total.call_count} name="calls" />
       <Part n={total.completed_count} name="completed" />
-      <Part n={total.failed_count + total.interrupted_count} name="failed" tone="bad" />
+      <Part n={total.failed_count} name="failed" tone="bad" />
+      {total.interrupted_count > 0 && <Part n={total.interrupted_count} name="interrupted" tone="warn" />}
       <Part n={total.cancelled_count} name="cancelled" />
       <Part n={total.running_count} name="not ended" tone="live" />
       <Part n={total.unpriced_count} name="unpriced" tone="warn" title={`${count(total.unpriced_count, "call")} without a known price; not in the total`} />

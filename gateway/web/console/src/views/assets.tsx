@@ -92,7 +92,7 @@ function AssetCard({ asset }: { asset: Asset }) {
           )}
           {generation !== undefined && (
             <a href={href(["ledger", generation])}>
-              <Icon name="ledger" /> Generation
+              <Icon name="ledger" /> Ledger
             </a>
           )}
           <a class="asset-download" href={api.assetUrl(asset.id, { download: true })} download aria-label={`Download ${asset.name}`}>

@@ -45,7 +45,7 @@ export function CostsPage() {
       {data !== undefined && data.total.call_count > 0 && (
         <div class={costs.stale ? "stale" : ""}>
           <Totals total={data.total} />
-          <Days groups={data.day} />
+          <Days groups={data.day} least={days === "" ? LEAST_DAYS : Number(days)} />
           <div class="cost-columns">
             <Bars title="By provider" groups={data.provider} link={(key) => href(["ledger"], { provider: key })} />
             <Bars title="By model" groups={data.model} link={(key) => href(["ledger"], { model: key })} />
@@ -76,6 +76,11 @@ function spent(group: CostGroup): number {
   return Math.max(0, money.approximate(group.amount));
 }
 
+/** The length of a bar; what is not nothing stays visible. */
+function share(part: number, most: number): string {
+  return part === 0 || most === 0 ? "0" : `${Math.max(0.8, (100 * part) / most)}%`;
+}
+
 function Bars({ title, groups, link }: { title: string; groups: readonly CostGroup[]; link?: (key: string) => string }) {
   const sorted = [...groups].sort((a, b) => spent(b) - spent(a) || b.call_count - a.call_count);
   const most = Math.max(...sorted.map(spent), 0);
@@ -92,7 +97,7 @@ function Bars({ title, groups, link }: { title: string; groups: readonly CostGro
                 <Sums group={group} />
               </div>
               <div class="bar-track" aria-hidden="true">
-                <div class="bar-fill" style={{ width: `${most === 0 ? 0 : (100 * spent(group)) / most}%` }} />
+                <div class="bar-fill" style={{ width: share(spent(group), most) }} />
               </div>
               <div class="bar-sub">
                 {count(group.call_count, "call")}
@@ -108,8 +113,8 @@ function Bars({ title, groups, link }: { title: string; groups: readonly CostGro
 }
 
 /** A column per day, days without a call included, so that the distance between two columns is time. */
-function Days({ groups }: { groups: readonly CostGroup[] }) {
-  const days = filled(groups);
+function Days({ groups, least }: { groups: readonly CostGroup[]; least: number }) {
+  const days = filled(groups, least);
   const most = Math.max(...days.map((one) => (one.group === undefined ? 0 : spent(one.group))), 0);
   if (days.length < 2) return null;
   return (
@@ -122,7 +127,7 @@ function Days({ groups }: { groups: readonly CostGroup[] }) {
               {day}: {group?.amount == null ? "nothing known" : price(group.amount, group.currency)}
             </span>
             <div class="day-track" aria-hidden="true">
-              <div class="day-fill" style={{ height: `${group === undefined || most === 0 ? 0 : (100 * spent(group)) / most}%` }} />
+              <div class="day-fill" style={{ height: share(group === undefined ? 0 : spent(group), most) }} />
             </div>
             <span class="day-name" aria-hidden="true">
               {day.slice(8)}
@@ -138,16 +143,18 @@ function Days({ groups }: { groups: readonly CostGroup[] }) {
   );
 }
 
+const LEAST_DAYS = 14;
 const MOST_DAYS = 60;
 
-function filled(groups: readonly CostGroup[]): { day: string; group: CostGroup | undefined }[] {
+function filled(groups: readonly CostGroup[], least: number): { day: string; group: CostGroup | undefined }[] {
   const known = new Map(groups.map((one) => [one.key.slice(0, 10), one]));
   const sorted = [...known.keys()].filter((one) => !Number.isNaN(Date.parse(one))).sort();
   const first = sorted[0];
   const last = sorted.at(-1);
   if (first === undefined || last === undefined) return [];
   const days = [];
-  for (let at = Date.parse(first); at <= Date.parse(last); at += DAY_MS) {
+  const from = Math.min(Date.parse(first), Date.parse(last) - (least - 1) * DAY_MS);
+  for (let at = from; at <= Date.parse(last); at += DAY_MS) {
     const day = new Date(at).toISOString().slice(0, 10);
     days.push({ day, group: known.get(day) });
   }

@@ -40,9 +40,11 @@ function NodeLine({ group, state }: { group: Group; state: RunState }) {
       <Status status={node.status} compact />
       <div class="node-text">
         <span class="node-name">{title}</span>
-        <span class="node-type" title={node.type}>
-          {typeName(node.type)}
-        </span>
+        {typeName(node.type).toLowerCase() !== title.toLowerCase() && (
+          <span class="node-type" title={node.type}>
+            {typeName(node.type)}
+          </span>
+        )}
         {node.status === "running" && progress !== undefined && progress.total > 0 && (
           <progress value={progress.done} max={progress.total} aria-label={`Progress of ${title}`} />
         )}

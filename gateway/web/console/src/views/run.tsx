@@ -180,7 +180,7 @@ function GroupSection({ group, state }: { group: Group; state: RunState }) {
           <progress value={progress.done} max={progress.total} aria-label={`Progress of ${title}`} />
         )}
       </header>
-      {node.error !== null && (
+      {node.error !== null && !tiles.some((one) => one.error === node.error) && (
         <p class="group-error" role="alert">
           <Icon name="alert" /> {node.error}
         </p>

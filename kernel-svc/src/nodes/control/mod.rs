@@ -1,0 +1,100 @@
+//! Branches, loops over lists, and what is done with streams.
+//!
+//! What lives here: types that see one value at a time. What does not: those that read a stream to its end ([`gather`]),
+//! let parts of it through ([`pass`]) or join two ([`join`]).
+
+mod gather;
+mod join;
+mod pass;
+
+use async_trait::async_trait;
+use atelier_proto::value::{Map, Value};
+
+use super::{
+    args::{Args, count, map, one, size, text_of},
+    code::{Generator, Routed, Sink, Streamed, Types, factory},
+};
+use crate::node::{Context, NodeError};
+
+/// All types of this family.
+pub(super) fn types() -> Types {
+    let mut types: Types = vec![
+        ("nodetool.control.ForEach", factory(Streamed(ForEach))),
+        ("nodetool.control.If", factory(Routed(branch))),
+        ("nodetool.control.RepeatCount", factory(Streamed(Repeat { counting: true }))),
+        ("nodetool.control.RepeatValue", factory(Streamed(Repeat { counting: false }))),
+        ("nodetool.control.Reroute", factory(Routed(reroute))),
+        ("nodetool.control.Switch", factory(Routed(switch))),
+        ("nodetool.control.TryCatch", factory(Routed(try_catch))),
+    ];
+    types.extend(gather::types());
+    types.extend(pass::types());
+    types.extend(join::types());
+    types
+}
+
+/// Only the taken branch gets the value; the other one gets nothing, so that it is skipped.
+fn branch(args: Args<'_>) -> Result<Map, NodeError> {
+    let taken = if args.flag("condition", false) { "if_true" } else { "if_false" };
+    Ok(one(taken, args.value("value")))
+}
+/// Absent in, absent out.
+fn reroute(args: Args<'_>) -> Result<Map, NodeError> {
+    Ok(args.0.get("input_value").map(|value| one("output", value.clone())).unwrap_or_default())
+}
+/// The first case whose text equals that of the value wins.
+fn switch(args: Args<'_>) -> Result<Map, NodeError> {
+    let value = args.text("value");
+    let place = args.list("cases").iter().position(|case| text_of(case) == value);
+    let input = args.value("input");
+    Ok(match place {
+        Some(place) => map([("matched", input), ("index", count(place))]),
+        None => map([("default", input), ("index", Value::Int(-1))]),
+    })
+}
+fn try_catch(args: Args<'_>) -> Result<Map, NodeError> {
+    let value = args.value("value");
+    Ok(if value.is_null() {
+        let why = "the value is null or was not given";
+        map([("output", args.value("fallback")), ("error", why.into()), ("has_error", true.into())])
+    } else {
+        map([("output", value), ("error", "".into()), ("has_error", false.into())])
+    })
+}
+
+/// One frame for each item of a list. A value that is no list is one item; nothing is none.
+#[derive(Clone, Copy)]
+struct ForEach;
+#[async_trait]
+impl Generator for ForEach {
+    async fn generate(&self, inputs: Map, frames: &mut dyn Sink, _ctx: &Context) -> Result<(), NodeError> {
+        let args = Args(&inputs);
+        let limit = args.int("limit", -1)?;
+        let limit = if limit < 0 { usize::MAX } else { size(limit) };
+        for (place, item) in args.list("input_list").into_iter().take(limit).enumerate() {
+            frames.frame(map([("output", item), ("index", count(place))])).await?;
+        }
+        Ok(())
+    }
+}
+
+/// A value, or the numbers from zero, so many times.
+#[derive(Clone, Copy)]
+struct Repeat {
+    counting: bool,
+}
+#[async_trait]
+impl Generator for Repeat {
+    async fn generate(&self, inputs: Map, frames: &mut dyn Sink, ctx: &Context) -> Result<(), NodeError> {
+        let args = Args(&inputs);
+        let value = args.value("value");
+        for place in 0..args.int("count", 1)? {
+            if ctx.cancel.is_cancelled() {
+                return Err(NodeError::cancelled());
+            }
+            let output = if self.counting { Value::Int(place) } else { value.clone() };
+            frames.frame(map([("output", output), ("index", Value::Int(place))])).await?;
+        }
+        Ok(())
+    }
+}

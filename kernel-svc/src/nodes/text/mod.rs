@@ -1,0 +1,30 @@
+//! Text: templates, changes, questions and patterns. Any value is taken as text where a text is asked for.
+
+mod edit;
+mod pattern;
+mod question;
+pub(super) mod template;
+
+use super::code::Types;
+
+/// All types of this family.
+pub(super) fn types() -> Types {
+    let mut types = edit::types();
+    types.extend(question::types());
+    types.extend(pattern::types());
+    types.extend(template::types());
+    types
+}
+
+/// The places of a slice in a text of a length: negative ones count from the end, all are kept inside.
+fn bounds(length: usize, start: i64, stop: i64) -> (usize, usize) {
+    let length = i64::try_from(length).unwrap_or(i64::MAX);
+    let place = |at: i64| if at < 0 { at.saturating_add(length) } else { at }.clamp(0, length);
+    let (start, stop) = (place(start), place(stop));
+    (super::args::size(start), super::args::size(stop.max(start)))
+}
+/// Characters from one place up to another.
+fn part(text: &str, start: i64, stop: i64) -> String {
+    let (start, stop) = bounds(text.chars().count(), start, stop);
+    text.chars().skip(start).take(stop - start).collect()
+}

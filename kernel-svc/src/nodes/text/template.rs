@@ -1,0 +1,191 @@
+//! Templates in the Jinja language: `{{ name }}`, filters, `for` and `if`.
+//!
+//! Inputs that the user added are the variables. What is missing or null is nothing, lists and maps are written as JSON,
+//! media as their address. A template can neither run for ever nor write without end; it reads no files.
+
+use std::{io, sync::OnceLock};
+
+use atelier_proto::value::{Map, Value};
+use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, escape_formatter};
+
+use crate::{
+    node::NodeError,
+    nodes::{
+        args::{Args, json_of},
+        code::{Compute, Plain, Types, factory},
+    },
+};
+
+/// Steps that one rendering may take.
+const FUEL: u64 = 500_000;
+/// Longest template and longest result, in bytes.
+const MAX_TEMPLATE: usize = 256 * 1024;
+const MAX_RESULT: usize = 16 * 1024 * 1024;
+
+/// All types of this part.
+pub(super) fn types() -> Types {
+    let plain: [(&'static str, Compute); 3] = [
+        ("nodetool.text.FormatText", |args| fill(args, "template")),
+        ("nodetool.text.Prompt", |args| fill(args, "prompt")),
+        ("nodetool.text.Template", |args| fill(args, "string")),
+    ];
+    plain.into_iter().map(|(name, compute)| (name, factory(Plain(compute)))).collect()
+}
+
+/// The template of an input, filled with all other inputs.
+fn fill(args: Args<'_>, name: &'static str) -> Result<Value, NodeError> {
+    let variables: Map = args.others(&[name]).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let text = render(&args.text(name), &variables).map_err(|error| fault(name, &error))?;
+    Ok(text.into())
+}
+/// The fault of a template, with its line but without its text.
+pub(in crate::nodes) fn fault(name: &str, error: &Error) -> NodeError {
+    let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
+    let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+    let text = match error.kind() {
+        ErrorKind::OutOfFuel => format!("the template in `{name}` takes too many steps"),
+        ErrorKind::WriteFailure => format!("the template in `{name}` writes more than {MAX_RESULT} bytes"),
+        kind => format!("the template in `{name}` is faulty{line}: {kind}{detail}"),
+    };
+    NodeError::new(text).code("input.template")
+}
+
+/// Fills a template.
+pub(in crate::nodes) fn render(template: &str, variables: &Map) -> Result<String, Error> {
+    if template.len() > MAX_TEMPLATE {
+        let text = format!("it is longer than {MAX_TEMPLATE} bytes");
+        return Err(Error::new(ErrorKind::InvalidOperation, text));
+    }
+    if !template.contains('{') {
+        return Ok(template.to_owned());
+    }
+    let known = variables.iter().filter(|(_, value)| !value.is_null());
+    let known: Vec<_> =
+        known.map(|(name, value)| (name.clone(), minijinja::Value::from_serialize(json_of(value)))).collect();
+    let context: minijinja::Value = known.into_iter().collect();
+    let mut out = Bounded::default();
+    let template = environment().template_from_str(template)?;
+    template.render_captured_to(context, &mut out)?;
+    String::from_utf8(out.0).map_err(|_| Error::new(ErrorKind::InvalidOperation, "its result is not text"))
+}
+fn environment() -> &'static Environment<'static> {
+    static ENVIRONMENT: OnceLock<Environment<'static>> = OnceLock::new();
+    ENVIRONMENT.get_or_init(|| {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
+        environment.set_keep_trailing_newline(true);
+        environment.set_fuel(Some(FUEL));
+        environment.set_formatter(format);
+        environment.add_filter("truncate", truncate);
+        environment
+    })
+}
+fn format(out: &mut Output, state: &State, value: &minijinja::Value) -> Result<(), Error> {
+    use minijinja::value::ValueKind;
+    match value.kind() {
+        ValueKind::None | ValueKind::Undefined => Ok(()),
+        ValueKind::Seq | ValueKind::Map => {
+            if let Some(uri) = address(value) {
+                return out.write_str(&uri).map_err(Error::from);
+            }
+            let json = serde_json::to_string(value)
+                .map_err(|_| Error::new(ErrorKind::BadSerialization, "a value cannot be written as JSON"))?;
+            out.write_str(&json).map_err(Error::from)
+        }
+        _ => escape_formatter(out, state, value),
+    }
+}
+/// The address of a media reference.
+fn address(value: &minijinja::Value) -> Option<String> {
+    let field = |name: &str| value.get_attr(name).ok().and_then(|field| field.as_str().map(ToOwned::to_owned));
+    let kind = field("type")?;
+    if atelier_proto::value::MEDIA_KINDS.contains(&kind.as_str()) { field("uri") } else { None }
+}
+/// Cuts a text to a length, its ending included.
+fn truncate(text: String, length: Option<usize>, kill_words: Option<bool>, end: Option<String>) -> String {
+    let (length, end) = (length.unwrap_or(255), end.unwrap_or_else(|| "...".to_owned()));
+    if text.chars().count() <= length {
+        return text;
+    }
+    let room = length.saturating_sub(end.chars().count());
+    let cut: String = text.chars().take(room).collect();
+    let at_word = cut.rsplit_once(' ').filter(|_| !kill_words.unwrap_or(false)).map(|(words, _)| words.to_owned());
+    at_word.unwrap_or(cut) + &end
+}
+
+/// Takes bytes up to a limit.
+#[derive(Default)]
+struct Bounded(Vec<u8>);
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0.len() + bytes.len() > MAX_RESULT {
+            return Err(io::Error::other("too long"));
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use crate::nodes::testing::process;
+
+    #[rstest]
+    #[case(json!({"template": "Hello, {{ name }}!", "name": "Ada"}), "Hello, Ada!")]
+    #[case(json!({"template": "{{name}}", "name": null}), "")]
+    #[case(json!({"template": "a{{ nothing.at.all }}b"}), "ab")]
+    #[case(json!({"template": "{{ n }} {{ t }} {{ f }}", "n": 5, "t": true, "f": 0.5}), "5 true 0.5")]
+    #[case(json!({"template": "{{ name | upper | replace('A', 'O') }}", "name": "ada"}), "ODO")]
+    #[case(json!({"template": "{{ body|truncate(10) }}", "body": "one two three"}), "one...")]
+    #[case(json!({"template": "- {{ players | join('\n- ') }}", "players": ["a", "b"]}), "- a\n- b")]
+    #[case(json!({"template": "[{{ players | join('\n- ') }}]", "players": null}), "[]")]
+    #[case(json!({"template": "{% for p in posts %}{{ p.title }};{% endfor %}", "posts": [{"title": "x"}, {}]}), "x;;")]
+    #[case(json!({"template": "{% for p in posts %}x{% endfor %}"}), "")]
+    #[case(json!({"template": "{% if a > 1 %}yes{% else %}no{% endif %}", "a": 2}), "yes")]
+    #[case(json!({"template": "{{ roster }}", "roster": [{"b": 1, "a": "<x>"}]}), "[{\"b\":1,\"a\":\"<x>\"}]")]
+    #[case(json!({"template": "{{ pic }}", "pic": {"type": "image", "uri": "asset://a1"}}), "asset://a1")]
+    #[case(json!({"template": "{{ name }}", "name": "<b> & 'c'"}), "<b> & 'c'")]
+    #[case(json!({"template": "line\n"}), "line\n")]
+    #[case(json!({"template": "{{ x }}\n", "x": 1}), "1\n")]
+    #[case(json!({"template": "", "x": 1}), "")]
+    #[case(json!({"x": 1}), "")]
+    #[case(json!({"template": null}), "")]
+    #[tokio::test]
+    async fn templates_are_filled(#[case] inputs: serde_json::Value, #[case] expected: &str) {
+        let out = process("nodetool.text.FormatText", inputs).await.expect("a text");
+        assert_eq!(out, json!({"output": expected}));
+    }
+
+    #[tokio::test]
+    async fn the_other_two_take_their_own_property() {
+        let out = process("nodetool.text.Template", json!({"string": "{{ a }}", "a": 1})).await.expect("a text");
+        assert_eq!(out, json!({"output": "1"}));
+        let out = process("nodetool.text.Prompt", json!({"prompt": "{{ a }}", "a": 1})).await.expect("a text");
+        assert_eq!(out, json!({"output": "1"}));
+    }
+
+    #[rstest]
+    #[case("{{ a", "faulty (line 1)")]
+    #[case("{{ a | nofilter }}", "faulty (line 1)")]
+    #[case("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "too many steps")]
+    #[case("{% for a in range(5000) %}{{ 'x' * 10000 }}{% endfor %}", "writes more than")]
+    #[case("{% include 'file' %}", "faulty (line 1)")]
+    #[tokio::test]
+    async fn faulty_and_endless_templates_end(#[case] template: &str, #[case] part: &str) {
+        let error = process("nodetool.text.FormatText", json!({"template": template})).await.expect_err("a fault");
+        assert!(error.message.contains("`template`") && error.message.contains(part), "{}", error.message);
+    }
+
+    #[tokio::test]
+    async fn bytes_of_media_never_get_into_a_text() {
+        let picture = json!({"type": "image", "uri": "", "data": "AAEC"});
+        let out = process("nodetool.text.FormatText", json!({"template": "{{ p }}{{ p.data }}", "p": picture})).await;
+        assert_eq!(out.expect("a text"), json!({"output": ""}));
+    }
+}

@@ -1,0 +1,182 @@
+//! The running instance of one node: chooses the mode, tells the outside how it fares, and cleans up.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, PoisonError, atomic::Ordering},
+};
+
+use atelier_proto::{kernel::v1::NodeStatus, value::Map};
+use futures_util::FutureExt;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    cancel::call,
+    core::Core,
+    inbox::Inbox,
+    lineage::Lineage,
+    result::{NodeEnd, Outcome, Suspension},
+    routing::Emitter,
+};
+use crate::{
+    event::{Event, NoteSink},
+    graph::{
+        control::{CONTROL_CONTEXT, coerce_slots},
+        plan::PlanNode,
+    },
+    node::{Context, Executor, NodeError, NodeErrorKind, Services},
+};
+
+pub(crate) struct Actor {
+    pub core: Arc<Core>,
+    pub at: usize,
+    pub node: Arc<PlanNode>,
+    pub exec: Box<dyn Executor>,
+    pub ctx: Context,
+    pub cancel: CancellationToken,
+    pub emitter: Emitter,
+}
+
+/// How a node is executed (kernel specification 2.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    StreamInput,
+    LegacyStreamInput,
+    Controlled,
+    Streamed,
+    Buffered,
+}
+
+/// What node code reaches, for one node of a run.
+pub(crate) fn context(
+    job_id: &Arc<str>,
+    workflow_id: Option<&Arc<str>>,
+    node: &PlanNode,
+    core: &Core,
+    services: &Arc<dyn Services>,
+) -> Context {
+    Context {
+        job_id: Arc::clone(job_id),
+        workflow_id: workflow_id.cloned(),
+        node_id: Arc::clone(&node.label.id),
+        node_type: Arc::clone(&node.label.node_type),
+        node_name: node.label.name.clone(),
+        invocation: Arc::default(),
+        cancel: core.cancel.child_token(),
+        notes: NoteSink::new(Arc::clone(&node.label), core.events.clone()),
+        services: Arc::clone(services),
+        ordinal: Arc::default(),
+        generation_ids: Arc::default(),
+    }
+}
+
+impl Actor {
+    pub fn new(core: &Arc<Core>, at: usize, node: Arc<PlanNode>, exec: Box<dyn Executor>, ctx: Context) -> Self {
+        let (cancel, ids) = (ctx.cancel.clone(), Arc::clone(&ctx.generation_ids));
+        let emitter = Emitter::new(Arc::clone(core), at, Arc::clone(&node), cancel.clone(), ids);
+        Self { core: Arc::clone(core), at, node, exec, ctx, cancel, emitter }
+    }
+    /// The inbox of the node.
+    pub fn inbox<'a>(core: &'a Core, at: usize) -> Result<&'a Inbox, NodeError> {
+        core.inboxes.get(at).ok_or_else(|| NodeError::new("the node has no inbox").code("run.internal"))
+    }
+
+    /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
+    pub async fn run(mut self) -> NodeEnd {
+        self.update(NodeStatus::Running, None, None, None).await;
+        let outcome = self.drive().await;
+        self.finalize().await;
+        let outcome = self.end(outcome).await;
+        NodeEnd { at: self.at, outcome, values: std::mem::take(&mut self.emitter.values) }
+    }
+    async fn drive(&mut self) -> Result<(), NodeError> {
+        let grace = self.core.options.cancel_grace;
+        call(&self.cancel, grace, self.exec.pre_process(&self.ctx)).await?;
+        match self.mode() {
+            Mode::StreamInput => self.stream_input().await,
+            Mode::LegacyStreamInput => self.legacy_stream_input().await,
+            Mode::Controlled => self.controlled().await,
+            Mode::Streamed => self.keyed(true).await,
+            Mode::Buffered => self.keyed(false).await,
+        }
+    }
+    fn mode(&self) -> Mode {
+        let (flags, offers) = (self.node.node.flags, self.exec.offers());
+        match (flags.streaming_input, flags.controlled, flags.streaming_output && offers.stream) {
+            (true, ..) if offers.run => Mode::StreamInput,
+            (true, ..) => Mode::LegacyStreamInput,
+            (_, true, _) => Mode::Controlled,
+            (.., true) => Mode::Streamed,
+            _ => Mode::Buffered,
+        }
+    }
+    async fn finalize(&mut self) {
+        let ending = AssertUnwindSafe(self.exec.finalize(&self.ctx)).catch_unwind();
+        if self.cancel.is_cancelled() {
+            let _ = timeout(self.core.options.cancel_grace, ending).await;
+        } else {
+            let _ = ending.await;
+        }
+    }
+    async fn end(&mut self, outcome: Result<(), NodeError>) -> Outcome {
+        let Err(error) = outcome else {
+            self.completed().await;
+            return Outcome::Completed;
+        };
+        match error.kind.clone() {
+            NodeErrorKind::Cancelled if self.cancel.is_cancelled() => {
+                self.completed().await;
+                Outcome::Completed
+            }
+            NodeErrorKind::Suspended { state, metadata } => {
+                self.update(NodeStatus::Suspended, Some(state.clone()), None, None).await;
+                let node_id = Arc::clone(&self.node.label.id);
+                Outcome::Suspended(Suspension { node_id, reason: error.message, state, metadata })
+            }
+            NodeErrorKind::Failed | NodeErrorKind::Refused | NodeErrorKind::Cancelled => {
+                let (text, detail) = (error.message.clone(), Box::new(error.clone()));
+                self.update(NodeStatus::Error, None, Some(text), Some(detail)).await;
+                Outcome::Failed(error)
+            }
+        }
+    }
+    async fn completed(&mut self) {
+        let silent = self.node.node.is_constant() || self.node.node.is_input();
+        let result = (!silent).then(|| self.emitter.last.take().unwrap_or_default());
+        self.update(NodeStatus::Completed, result, None, None).await;
+    }
+    /// Says how the node fares.
+    pub async fn update(
+        &self,
+        status: NodeStatus,
+        result: Option<Map>,
+        error: Option<String>,
+        detail: Option<Box<NodeError>>,
+    ) {
+        let (node, properties) = (Arc::clone(&self.node.label), Arc::clone(&self.node.node.properties));
+        self.core.say(Event::Node { node, status, result, error, detail, properties }).await;
+    }
+
+    /// Starts an invocation: its key in the context, its generations counted from zero. Gives the key.
+    pub fn begin(&mut self, key: &Lineage, ordinal: u32) -> Arc<str> {
+        let mut text = String::new();
+        key.write(&mut text, &self.node.facts.scope, &self.core.plan.roots);
+        text.push('#');
+        text.push_str(&ordinal.to_string());
+        let invocation: Arc<str> = text.into();
+        self.ctx.invocation = Arc::clone(&invocation);
+        self.ctx.ordinal.store(0, Ordering::SeqCst);
+        self.ctx.generation_ids.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        invocation
+    }
+    /// Checks the declared slots and adds what a controller is told.
+    pub fn complete_inputs(&self, inputs: &mut Map) -> Result<(), NodeError> {
+        if !self.node.node.dynamic_inputs.is_empty() {
+            coerce_slots(&self.node.node, inputs).map_err(|text| NodeError::new(text).code("input.slot_type"))?;
+        }
+        if let Some(context) = &self.node.control_context {
+            inputs.insert(CONTROL_CONTEXT.to_owned(), context.clone());
+        }
+        Ok(())
+    }
+}

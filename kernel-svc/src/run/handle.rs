@@ -1,0 +1,191 @@
+//! What the outside may do to a run while it runs: push values into its inputs, send control events, cancel it.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicBool, Ordering},
+};
+
+use atelier_proto::value::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{core::Core, inbox::Envelope, lineage::Lineage, mode::external::External};
+use crate::graph::control::run_event;
+
+/// What a handle cannot do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// The run has not started yet, or was refused.
+    #[error("the run has not started")]
+    NotStarted,
+    /// The run is over.
+    #[error("the run has ended")]
+    Ended,
+    /// The run has no such input.
+    #[error("the run has no input {0}")]
+    UnknownInput(String),
+    /// The input was finished before.
+    #[error("input {0} is finished")]
+    InputFinished(String),
+    /// The node behind the input failed; the run goes on.
+    #[error("input {name}: {message}")]
+    InputFailed {
+        /// The input.
+        name: String,
+        /// What its node said.
+        message: String,
+    },
+    /// The run has no such node, or nothing controls it.
+    #[error("the run has no controlled node {0}")]
+    UnknownNode(String),
+    /// The node failed, ended before it answered, or had ended already.
+    #[error("node {node}: {message}")]
+    NoAnswer {
+        /// The node.
+        node: String,
+        /// Why.
+        message: String,
+    },
+}
+impl RunError {
+    /// The machine-readable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::NotStarted => "run.not_started",
+            Self::Ended => "run.ended",
+            Self::UnknownInput(_) => "input.unknown",
+            Self::InputFinished(_) => "input.finished",
+            Self::InputFailed { .. } => "input.failed",
+            Self::UnknownNode(_) => "control.unknown_node",
+            Self::NoAnswer { .. } => "control.no_answer",
+        }
+    }
+}
+
+/// A handle to a run; cheap to clone. Dropping it changes nothing.
+#[derive(Clone)]
+pub struct RunHandle(pub(crate) Arc<Shared>);
+
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub started: OnceLock<Started>,
+    pub ended: AtomicBool,
+    pub cancel: CancellationToken,
+}
+pub(crate) struct Started {
+    pub core: Arc<Core>,
+    pub externals: Vec<(External, AtomicBool)>,
+}
+/// Counts as busy as long as it lives.
+struct Busy<'a>(&'a Core);
+impl<'a> Busy<'a> {
+    fn new(core: &'a Core) -> Self {
+        core.activity.begin();
+        Self(core)
+    }
+}
+impl Drop for Busy<'_> {
+    fn drop(&mut self) {
+        self.0.activity.end();
+    }
+}
+
+impl RunHandle {
+    fn started(&self) -> Result<&Started, RunError> {
+        let started = self.0.started.get().ok_or(RunError::NotStarted)?;
+        if self.0.ended.load(Ordering::SeqCst) { Err(RunError::Ended) } else { Ok(started) }
+    }
+    /// Cancels the run; valid at any time, also before it started.
+    pub fn cancel(&self) {
+        self.0.cancel.cancel();
+    }
+    /// Pushes a value into an input of the run, found by its external name or its node's id; with a handle only along the
+    /// edges of that output. Waits while consumers are full.
+    ///
+    /// # Errors
+    /// The run is not running, has no such input, the input is finished, or its node failed. The run goes on.
+    pub async fn push_input(&self, name: &str, value: Value, handle: Option<&str>) -> Result<(), RunError> {
+        let started = self.started()?;
+        let _busy = Busy::new(&started.core);
+        let (external, open) = find(started, name)?;
+        if !open.load(Ordering::SeqCst) {
+            return Err(RunError::InputFinished(name.to_owned()));
+        }
+        let failed = |error: crate::node::NodeError| RunError::InputFailed { name: name.to_owned(), message: error.message };
+        external.send(&started.core, value, handle).await.map_err(failed)
+    }
+    /// Finishes an input of the run, or one of its outputs: its consumers see the end. Finishing twice changes nothing.
+    ///
+    /// # Errors
+    /// The run is not running, or has no such input.
+    pub async fn finish_input(&self, name: &str, handle: Option<&str>) -> Result<(), RunError> {
+        let started = self.started()?;
+        let _busy = Busy::new(&started.core);
+        let (external, open) = find(started, name)?;
+        if external.finish(&started.core, handle).await && open.swap(false, Ordering::SeqCst) {
+            started.core.activity.close_input();
+        }
+        Ok(())
+    }
+    /// Sends a run event to a controlled node and goes on.
+    ///
+    /// # Errors
+    /// The run is not running, or has no such controlled node.
+    pub async fn send_control(&self, node: &str, properties: Map) -> Result<(), RunError> {
+        self.event(node, properties, 0).await
+    }
+    /// Sends a run event to every controlled node.
+    ///
+    /// # Errors
+    /// The run is not running.
+    pub async fn broadcast_control(&self, properties: &Map) -> Result<(), RunError> {
+        let nodes = self.started()?.core.plan.nodes.iter().filter(|node| node.node.flags.controlled);
+        let ids: Vec<Arc<str>> = nodes.map(|node| Arc::clone(&node.label.id)).collect();
+        for id in ids {
+            self.event(&id, properties.clone(), 0).await?;
+        }
+        Ok(())
+    }
+    /// Sends a run event to a controlled node and waits for the outputs of exactly its invocation.
+    ///
+    /// # Errors
+    /// The run is not running, has no such controlled node, the node has ended, or ends or fails before it answers.
+    pub async fn request_control(&self, node: &str, properties: Map) -> Result<Map, RunError> {
+        let started = self.started()?;
+        let at = controlled(&started.core, node)?;
+        let (event, answer) = started.core.waiters.wait(at);
+        self.event(node, properties, event).await?;
+        let finished = started.core.finished.get(at).is_some_and(|finished| finished.load(Ordering::SeqCst));
+        if finished || self.0.ended.load(Ordering::SeqCst) {
+            started.core.waiters.settle(event, Err("the node has ended".to_owned()));
+        }
+        let answer = answer.await.unwrap_or_else(|_| Err("the run has ended".to_owned()));
+        answer.map_err(|message| RunError::NoAnswer { node: node.to_owned(), message })
+    }
+    async fn event(&self, node: &str, properties: Map, event: u64) -> Result<(), RunError> {
+        let started = self.started()?;
+        let _busy = Busy::new(&started.core);
+        let at = controlled(&started.core, node)?;
+        let (Some(inbox), Some(plan)) = (started.core.inboxes.get(at), started.core.plan.nodes.get(at)) else {
+            return Err(RunError::UnknownNode(node.to_owned()));
+        };
+        let envelope = Envelope { value: run_event(properties.into()), lineage: Lineage::default(), event };
+        if !inbox.put(plan.facts.handles.len(), envelope).await {
+            started.core.waiters.settle(event, Err("the run is over".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+fn controlled(core: &Core, node: &str) -> Result<usize, RunError> {
+    let at = core.plan.place(node);
+    let fits = |at: &usize| core.plan.nodes.get(*at).is_some_and(|node| node.node.flags.controlled);
+    at.filter(fits).ok_or_else(|| RunError::UnknownNode(node.to_owned()))
+}
+
+fn find<'a>(started: &'a Started, name: &str) -> Result<(&'a External, &'a AtomicBool), RunError> {
+    let by_name = started.externals.iter().find(|(external, _)| external.node.node.input_name() == name);
+    let by_id = || started.externals.iter().find(|(external, _)| &*external.node.label.id == name);
+    let found = by_name.or_else(by_id).ok_or_else(|| RunError::UnknownInput(name.to_owned()))?;
+    Ok((&found.0, &found.1))
+}

@@ -1,0 +1,32 @@
+//! Runs a plan: one actor a node, inboxes between them, events to the outside.
+//!
+//! [`start`] takes a [`RunSpec`] and gives a handle (pushes, control events, cancel) and the run itself, a future. What a
+//! graph means is decided in `graph`; what becomes of the events, in the relay.
+
+mod activity;
+mod actor;
+mod cancel;
+mod core;
+mod frames;
+mod handle;
+mod inbox;
+mod io;
+mod lineage;
+mod mode;
+mod options;
+mod probe;
+mod result;
+mod routing;
+mod runner;
+mod scheduler;
+mod waiters;
+
+pub use frames::Frames;
+pub use handle::{RunError, RunHandle};
+pub use inbox::Envelope;
+pub use io::{Group, Inputs, Outputs};
+pub use lineage::{Lineage, Token};
+pub use options::RunOptions;
+pub use probe::Probe;
+pub use result::{RunResult, Suspension};
+pub use runner::{RunSpec, run, start};

@@ -1,0 +1,176 @@
+//! Modes 6 and 7: one invocation for each key that is ready.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use atelier_proto::{
+    kernel::v1::Severity,
+    value::{Map, Value},
+};
+
+use crate::{
+    event::{Event, Note},
+    node::{NodeError, NodeErrorKind},
+    run::{
+        actor::Actor,
+        inbox::Item,
+        lineage::Lineage,
+        scheduler::{Firing, Forward, Given, Limits, Overflow, Scheduler},
+    },
+};
+
+/// Values that are taken out of the inbox at a time when it has no limit.
+const BATCH: usize = 256;
+
+/// One invocation.
+pub(super) struct Invocation {
+    pub key: Lineage,
+    pub sources: Vec<(usize, Lineage)>,
+    pub inputs: Map,
+    /// The key as text, with its number.
+    pub name: Arc<str>,
+    /// Whether a repeating input drives it.
+    pub driven: bool,
+}
+
+impl Actor {
+    pub(crate) async fn keyed(&mut self, streamed: bool) -> Result<(), NodeError> {
+        for warning in self.node.facts.warnings.clone() {
+            self.core.warn(&self.node, warning).await;
+        }
+        let options = &self.core.options;
+        let limits = Limits { keys: options.max_pending_keys, per_key: options.max_pending_messages_per_key };
+        let mut scheduler = Scheduler::new(Arc::clone(&self.node), Arc::clone(&self.core.plan.roots), limits);
+        let mut batch = VecDeque::new();
+        let outcome = self.pump(&mut scheduler, &mut batch, streamed).await;
+        if !batch.is_empty() {
+            Self::inbox(&self.core, self.at)?.put_back(batch);
+        }
+        for warning in scheduler.leftovers() {
+            self.core.warn(&self.node, warning).await;
+        }
+        outcome
+    }
+    async fn pump(
+        &mut self,
+        scheduler: &mut Scheduler,
+        batch: &mut VecDeque<(usize, Item)>,
+        streamed: bool,
+    ) -> Result<(), NodeError> {
+        let core = Arc::clone(&self.core);
+        let inbox = Self::inbox(&core, self.at)?;
+        let among = self.node.facts.handles.len();
+        let most = if core.options.buffer_limit.is_some() { 1 } else { BATCH };
+        while let Some(version) = inbox.take_batch(among, most, batch) {
+            if self.cancel.is_cancelled() {
+                return Err(NodeError::cancelled());
+            }
+            if batch.is_empty() {
+                if !self.note_ends(scheduler, streamed).await? {
+                    inbox.wait(version).await;
+                }
+                continue;
+            }
+            while let Some((handle, item)) = batch.pop_front() {
+                scheduler.arrive(handle, item, core.options.strict).map_err(overflow)?;
+                self.fire_ready(scheduler, streamed).await?;
+            }
+        }
+        (0..among).for_each(|handle| scheduler.close(handle));
+        scheduler.finish();
+        self.fire_ready(scheduler, streamed).await?;
+        if let Some(firing) = scheduler.last() {
+            self.fire(scheduler, firing, streamed).await?;
+        }
+        self.pass_on(scheduler);
+        Ok(())
+    }
+    /// Tells the scheduler which inputs have ended; true when one of them was news.
+    async fn note_ends(&mut self, scheduler: &mut Scheduler, streamed: bool) -> Result<bool, NodeError> {
+        let watched: Vec<usize> = scheduler.watched().collect();
+        if watched.is_empty() {
+            return Ok(false);
+        }
+        let core = Arc::clone(&self.core);
+        let inbox = Self::inbox(&core, self.at)?;
+        let ended: Vec<usize> =
+            inbox.view(|view| watched.into_iter().filter(|handle| view.is_done(*handle)).collect());
+        let news = !ended.is_empty();
+        ended.into_iter().for_each(|handle| scheduler.close(handle));
+        self.fire_ready(scheduler, streamed).await?;
+        Ok(news)
+    }
+    async fn fire_ready(&mut self, scheduler: &mut Scheduler, streamed: bool) -> Result<(), NodeError> {
+        while let Some(firing) = scheduler.next() {
+            self.fire(scheduler, firing, streamed).await?;
+        }
+        self.pass_on(scheduler);
+        for warning in std::mem::take(&mut scheduler.warnings) {
+            self.core.warn(&self.node, warning).await;
+        }
+        Ok(())
+    }
+    fn pass_on(&self, scheduler: &mut Scheduler) {
+        for signal in scheduler.forward.drain(..) {
+            match signal {
+                Forward::Done(key) => self.emitter.skip(&key),
+                Forward::ScopeClosed(parent, root) => self.emitter.scope_closed(&parent, root),
+            }
+        }
+    }
+    async fn fire(&mut self, scheduler: &mut Scheduler, firing: Firing, streamed: bool) -> Result<(), NodeError> {
+        if self.cancel.is_cancelled() {
+            return Err(NodeError::cancelled());
+        }
+        let Firing { key, ordinal, given, driven, starved } = firing;
+        if let Some(handle) = starved {
+            let name = self.node.facts.handles.get(handle).map(|facts| facts.name.to_string()).unwrap_or_default();
+            scheduler.warnings.push(format!("node {} was not run: its required input {name} brought nothing", self.node.node.id));
+            self.retire(&key);
+            return Ok(());
+        }
+        let mut inputs = (*self.node.statics).clone();
+        let mut sources = Vec::with_capacity(given.len());
+        for (handle, given) in given {
+            let Some(facts) = self.node.facts.handles.get(handle) else { continue };
+            let value = match given {
+                Given::One(envelope) => {
+                    sources.push((handle, envelope.lineage));
+                    envelope.value
+                }
+                Given::Many(envelopes) => Value::list(envelopes.into_iter().map(|envelope| envelope.value).collect()),
+            };
+            inputs.insert(facts.name.to_string(), value);
+        }
+        self.complete_inputs(&mut inputs)?;
+        let name = self.begin(&key, ordinal);
+        self.emitter.open(&key);
+        let invocation = Invocation { key: key.clone(), sources, inputs, name, driven };
+        let outcome =
+            if streamed { self.invoke_streamed(invocation).await } else { self.invoke_buffered(invocation).await };
+        match outcome {
+            Err(error) if error.kind == NodeErrorKind::Refused && !key.is_empty() => {
+                self.refused(&key, &error).await;
+                Ok(())
+            }
+            other => other,
+        }
+    }
+    /// An item is lost to a content policy; the others go on.
+    async fn refused(&mut self, key: &Lineage, error: &NodeError) {
+        self.retire(key);
+        let name = self.node.label.name.as_ref().unwrap_or(&self.node.label.id);
+        let content = format!("node {name} left out an item: {}", error.message);
+        let note = Note::Log { content, severity: Severity::Warning };
+        self.core.say(Event::Note { node: Arc::clone(&self.node.label), note }).await;
+    }
+    /// A key will bring nothing.
+    fn retire(&self, key: &Lineage) {
+        if !key.is_empty() {
+            self.emitter.skip(key);
+        }
+    }
+}
+
+fn overflow(overflow: Overflow) -> NodeError {
+    NodeError::new(overflow.message).code(overflow.code)
+}

@@ -1,0 +1,40 @@
+//! Mode 6: `stream` once for each key; frames are routed as they come, the merged result is committed at the end.
+
+use atelier_proto::value::Map;
+
+use super::keyed::Invocation;
+use crate::{
+    node::NodeError,
+    run::{actor::Actor, cancel::call, frames::Frames, routing::scalars},
+};
+
+impl Actor {
+    pub(super) async fn invoke_streamed(&mut self, invocation: Invocation) -> Result<(), NodeError> {
+        let Invocation { key, sources, inputs, name, driven } = invocation;
+        let properties = scalars(&inputs);
+        let mut frames = Frames {
+            emitter: &mut self.emitter,
+            key: &key,
+            sources: &sources,
+            invocation: &name,
+            properties: properties.clone(),
+            merged: Map::new(),
+            uncommitted: Map::new(),
+            artifacts: 0,
+        };
+        let code = self.exec.stream(inputs, &mut frames, &self.ctx);
+        call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        let Frames { merged, uncommitted, artifacts, .. } = frames;
+        if artifacts == 0 {
+            self.emitter.commit(merged, &name, properties).await;
+        } else if !uncommitted.is_empty() {
+            self.emitter.commit(uncommitted, &name, properties).await;
+        }
+        if !driven && !key.is_empty() {
+            let mut roots: Vec<_> = self.emitter.slots.iter().filter_map(|slot| slot.root).collect();
+            roots.dedup();
+            roots.into_iter().for_each(|root| self.emitter.scope_closed(&key, root));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! What a run comes to.
+
+use std::sync::Arc;
+
+use atelier_proto::{
+    kernel::v1::{Issue, JobStatus},
+    value::{Map, Value},
+};
+use indexmap::IndexMap;
+
+use crate::{graph::plan::Plan, node::NodeError};
+
+/// What a run comes to.
+#[derive(Debug, Clone)]
+pub struct RunResult {
+    /// Completed, failed, cancelled or suspended.
+    pub status: JobStatus,
+    /// Values of nodes that nothing consumes: name to list, every commit in order. Also of a run that failed.
+    pub outputs: Map,
+    /// The same by output: name to output to list.
+    pub outputs_by_handle: Map,
+    /// Why it failed: every node with its message, in order of occurrence.
+    pub error: Option<String>,
+    /// Machine-readable reason.
+    pub error_code: Option<String>,
+    /// Nodes that failed, in order of occurrence.
+    pub node_errors: Vec<(Arc<str>, NodeError)>,
+    /// What is wrong with the graph, when it never started.
+    pub issues: Vec<Issue>,
+    /// The first node that waits for something outside.
+    pub suspension: Option<Suspension>,
+    /// Actors that are still alive; always 0.
+    pub live_actors: usize,
+    /// Callers that still wait for an answer of a node; always 0.
+    pub pending_responses: usize,
+}
+
+/// A node that waits for something outside.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suspension {
+    /// The node.
+    pub node_id: Arc<str>,
+    /// Why.
+    pub reason: String,
+    /// State to resume with.
+    pub state: Map,
+    /// Facts for whoever resumes it.
+    pub metadata: Map,
+}
+
+impl RunResult {
+    pub(crate) fn of(status: JobStatus) -> Self {
+        Self {
+            status,
+            outputs: Map::new(),
+            outputs_by_handle: Map::new(),
+            error: None,
+            error_code: None,
+            node_errors: Vec::new(),
+            issues: Vec::new(),
+            suspension: None,
+            live_actors: 0,
+            pending_responses: 0,
+        }
+    }
+}
+
+/// How one node ended.
+pub(crate) enum Outcome {
+    Completed,
+    Failed(NodeError),
+    Suspended(Suspension),
+}
+
+/// What an actor leaves behind.
+pub(crate) struct NodeEnd {
+    pub at: usize,
+    pub outcome: Outcome,
+    /// Committed values of a node that nothing consumes.
+    pub values: Vec<(Arc<str>, Value)>,
+}
+
+/// Gathers the results of all terminal nodes, in order of the graph.
+pub(crate) fn gather(plan: &Plan, ends: &mut [Option<NodeEnd>]) -> (Map, Map) {
+    let mut by_name: IndexMap<Arc<str>, Vec<Value>> = IndexMap::new();
+    let mut by_handle: IndexMap<Arc<str>, IndexMap<Arc<str>, Vec<Value>>> = IndexMap::new();
+    for (node, end) in plan.nodes.iter().zip(ends).filter(|(node, _)| node.terminal && !node.external) {
+        let list = by_name.entry(Arc::clone(&node.result_key)).or_default();
+        let handles = by_handle.entry(Arc::clone(&node.result_key)).or_default();
+        for (handle, value) in end.as_mut().map(|end| std::mem::take(&mut end.values)).into_iter().flatten() {
+            list.push(value.clone());
+            handles.entry(handle).or_default().push(value);
+        }
+    }
+    let named = |(name, values): (Arc<str>, Vec<Value>)| (name.to_string(), Value::list(values));
+    let outputs_by_handle = by_handle
+        .into_iter()
+        .map(|(name, handles)| (name.to_string(), Value::map(handles.into_iter().map(named).collect())))
+        .collect();
+    (by_name.into_iter().map(named).collect(), outputs_by_handle)
+}

@@ -1,0 +1,245 @@
+//! A run from the first event to the last: checks, executors, inputs, actors, and what they come to.
+
+mod build;
+mod finish;
+
+use std::{
+    collections::HashMap,
+    panic::AssertUnwindSafe,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use atelier_proto::{
+    kernel::v1::{JobStatus, NodeStatus},
+    value::Map,
+};
+use futures_util::FutureExt;
+use tokio::{
+    task::{Id, JoinSet},
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::{
+    actor::Actor,
+    cancel::panic_text,
+    core::Core,
+    handle::{RunHandle, Shared, Started},
+    mode::external::External,
+    options::RunOptions,
+    probe::Probe,
+    result::{NodeEnd, Outcome, RunResult},
+};
+use crate::{
+    event::{Event, EventSender},
+    graph::{HydratedGraph, check::prepare},
+    node::{NodeError, Registry, Services},
+};
+
+/// Everything that a run needs.
+pub struct RunSpec {
+    /// The run.
+    pub job_id: Arc<str>,
+    /// Its workflow.
+    pub workflow_id: Option<Arc<str>>,
+    /// The graph.
+    pub graph: HydratedGraph,
+    /// Values for its inputs, by name.
+    pub params: Map,
+    /// How it is to behave.
+    pub options: RunOptions,
+    /// The code of the nodes.
+    pub registry: Arc<Registry>,
+    /// Other services, for node code.
+    pub services: Arc<dyn Services>,
+    /// Where events go. Full means that the relay is behind: actors wait, nothing is dropped.
+    pub events: EventSender,
+    /// Cancels the run, at any time.
+    pub cancel: CancellationToken,
+    /// Watches the edges.
+    pub probe: Option<Arc<dyn Probe>>,
+}
+
+/// Runs a graph to its end.
+pub async fn run(spec: RunSpec) -> RunResult {
+    start(spec).1.await
+}
+
+/// A handle to a run, and the run itself: nothing happens until the future is polled.
+#[must_use]
+pub fn start(spec: RunSpec) -> (RunHandle, impl Future<Output = RunResult> + Send) {
+    let shared = Arc::new(Shared { cancel: spec.cancel.clone(), ..Shared::default() });
+    let handle = RunHandle(Arc::clone(&shared));
+    (handle, drive(spec, shared))
+}
+
+async fn drive(spec: RunSpec, shared: Arc<Shared>) -> RunResult {
+    let span = tracing::info_span!("run", job_id = %spec.job_id);
+    let events = spec.events.clone();
+    let say = |event| async { drop(events.send(event).await) };
+    say(job(JobStatus::Running, &RunResult::of(JobStatus::Running))).await;
+    let result = Box::pin(execute(spec, &shared)).instrument(span).await;
+    shared.ended.store(true, Ordering::SeqCst);
+    say(job(result.status, &result)).await;
+    result
+}
+
+fn job(status: JobStatus, result: &RunResult) -> Event {
+    Event::Job {
+        status,
+        error: result.error.clone(),
+        error_code: result.error_code.clone(),
+        outputs: (status == JobStatus::Completed).then(|| result.outputs.clone()),
+        issues: result.issues.clone(),
+    }
+}
+
+fn failed(code: impl Into<String>, error: String) -> RunResult {
+    RunResult { error: Some(error), error_code: Some(code.into()), ..RunResult::of(JobStatus::Failed) }
+}
+
+async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
+    let RunSpec { job_id, workflow_id, graph, params, options, registry, services, events, cancel, probe } = spec;
+    let prepared = match prepare(graph, &params) {
+        Ok(prepared) => prepared,
+        Err(rejection) => {
+            let issues = rejection.issues;
+            return RunResult { issues, ..failed(rejection.code, rejection.message) };
+        }
+    };
+    for edge in &prepared.dropped_edges {
+        tracing::warn!(edge, "an edge names a node that is not there and was left out");
+    }
+    let core = Arc::new(build::core(prepared.plan, options, events, &cancel, probe));
+    let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
+    let build::Made { actors, externals, error } = made;
+    let mut run = Run { core, ends: Vec::new(), order: Vec::new(), stalled: None };
+    run.ends.resize_with(run.core.plan.nodes.len(), || None);
+    let error = match error {
+        None if !cancel.is_cancelled() => build::dispatch(&run.core, &externals, &params).await.err(),
+        other => other,
+    };
+    if error.is_some() || cancel.is_cancelled() {
+        build::finalize(actors, externals).await;
+        return match error.filter(|_| !cancel.is_cancelled()) {
+            Some((code, text)) => failed(code, text),
+            None => RunResult::of(JobStatus::Cancelled),
+        };
+    }
+    let externals: Vec<(External, AtomicBool)> = externals
+        .into_iter()
+        .map(|external| {
+            let open = external.stays_open(&params);
+            (external, AtomicBool::new(open))
+        })
+        .collect();
+    for (_, open) in &externals {
+        if open.load(Ordering::SeqCst) {
+            run.core.activity.open_input();
+        }
+    }
+    let _ = shared.started.set(Started { core: Arc::clone(&run.core), externals });
+    run.actors(actors, &cancel).await;
+    run.finish(shared, &cancel).await
+}
+
+/// The state of a run while its actors live.
+struct Run {
+    core: Arc<Core>,
+    ends: Vec<Option<NodeEnd>>,
+    /// Nodes in the order in which they ended.
+    order: Vec<usize>,
+    /// Why it could not go on.
+    stalled: Option<String>,
+}
+
+impl Run {
+    /// Runs all actors until the last one has ended.
+    async fn actors(&mut self, actors: Vec<Actor>, cancel: &CancellationToken) {
+        let mut tasks: JoinSet<NodeEnd> = JoinSet::new();
+        let mut places: HashMap<Id, usize> = HashMap::new();
+        actors.iter().for_each(|_| self.core.activity.begin());
+        for actor in actors {
+            let at = actor.at;
+            let span = tracing::info_span!("node", node_id = %actor.node.label.id);
+            places.insert(tasks.spawn(task(actor).instrument(span)).id(), at);
+        }
+        let mut stopping = false;
+        let mut stall: Option<(Instant, u64)> = None;
+        let core = Arc::clone(&self.core);
+        while !tasks.is_empty() {
+            tokio::select! {
+                Some(ended) = tasks.join_next_with_id() => self.ended(ended, &places).await,
+                () = cancel.cancelled(), if !stopping => {
+                    stopping = true;
+                    core.inboxes.iter().for_each(super::inbox::Inbox::close);
+                }
+                () = core.activity.idle(), if !stopping => {
+                    if core.activity.is_stuck() && !core.inboxes.iter().fold(false, |any, inbox| inbox.make_room() || any) {
+                        stall = Some((Instant::now() + core.options.stall_timeout, core.activity.wakes()));
+                    }
+                }
+                () = sleep_until(stall.map_or_else(Instant::now, |(due, _)| due)), if stall.is_some() && !stopping => {
+                    let still = stall.take().is_some_and(|(_, wakes)| wakes == core.activity.wakes());
+                    if still && core.activity.is_stuck() {
+                        stopping = true;
+                        self.stalled = Some(finish::stall_text(&core));
+                        core.cancel.cancel();
+                        core.inboxes.iter().for_each(super::inbox::Inbox::close);
+                    }
+                }
+            }
+        }
+    }
+    async fn ended(&mut self, ended: Result<(Id, NodeEnd), tokio::task::JoinError>, places: &HashMap<Id, usize>) {
+        let end = match ended {
+            Ok((_, end)) => end,
+            Err(error) => {
+                // What follows the end of a node has failed: its consumers must not wait for it.
+                let Some(at) = places.get(&error.id()).copied() else { return };
+                let text = error.try_into_panic().map_or_else(|_| "aborted".to_owned(), |panic| panic_text(panic.as_ref()));
+                self.core.end_node(at, Some(&text)).await;
+                self.core.activity.end();
+                NodeEnd { at, outcome: Outcome::Failed(NodeError::new(text)), values: Vec::new() }
+            }
+        };
+        self.order.push(end.at);
+        let at = end.at;
+        if let Some(place) = self.ends.get_mut(at) {
+            *place = Some(end);
+        }
+    }
+}
+
+/// An actor and what follows its end, also when it panics.
+async fn task(actor: Actor) -> NodeEnd {
+    let (core, at, node) = (Arc::clone(&actor.core), actor.at, Arc::clone(&actor.node));
+    let end = AssertUnwindSafe(actor.run()).catch_unwind().await;
+    let end = match end {
+        Ok(end) => end,
+        Err(panic) => {
+            let error = NodeError::new(panic_text(panic.as_ref())).code("node.panicked");
+            let event = Event::Node {
+                node: Arc::clone(&node.label),
+                status: NodeStatus::Error,
+                result: None,
+                error: Some(error.message.clone()),
+                detail: Some(Box::new(error.clone())),
+                properties: Arc::clone(&node.node.properties),
+            };
+            core.say(event).await;
+            NodeEnd { at, outcome: Outcome::Failed(error), values: Vec::new() }
+        }
+    };
+    let error = match &end.outcome {
+        Outcome::Failed(error) => Some(error.message.as_str()),
+        Outcome::Completed | Outcome::Suspended(_) => None,
+    };
+    core.end_node(at, error).await;
+    core.activity.end();
+    end
+}

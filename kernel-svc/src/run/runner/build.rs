@@ -1,0 +1,127 @@
+//! The parts of a run before its actors start: inboxes, executors, and the first values of its inputs.
+
+use std::{
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, atomic::AtomicBool},
+};
+
+use atelier_proto::value::Map;
+use futures_util::FutureExt;
+use tokio::{sync::Mutex as AsyncMutex, time::Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::super::{
+    activity::Activity,
+    actor::{Actor, context},
+    cancel::call,
+    core::{Core, EdgeState},
+    inbox::Inbox,
+    mode::external::External,
+    options::RunOptions,
+    probe::Probe,
+    waiters::Waiters,
+};
+use crate::{
+    event::EventSender,
+    graph::plan::{Plan, PlanNode},
+    node::{Registry, Services},
+};
+
+/// A code and a text.
+pub(super) type Failure = (String, String);
+
+/// Executors of a run.
+pub(super) struct Made {
+    pub actors: Vec<Actor>,
+    pub externals: Vec<External>,
+    /// Why they are not all there.
+    pub error: Option<Failure>,
+}
+
+pub(super) fn core(
+    plan: Plan,
+    options: RunOptions,
+    events: EventSender,
+    cancel: &CancellationToken,
+    probe: Option<Arc<dyn Probe>>,
+) -> Core {
+    let activity = Arc::new(Activity::default());
+    let inbox = |node: &Arc<PlanNode>| {
+        let handles = node.facts.handles.iter().map(|handle| handle.edges.len());
+        Inbox::new(handles.chain([node.controllers]), Arc::clone(&activity))
+    };
+    let flags = || plan.nodes.iter().map(|_| AtomicBool::new(false)).collect();
+    Core {
+        inboxes: plan.nodes.iter().map(inbox).collect(),
+        edges: plan.edges.iter().map(|_| EdgeState::default()).collect(),
+        events,
+        cancel: cancel.child_token(),
+        options,
+        finished: flags(),
+        tainted: flags(),
+        opened: plan.roots.iter().map(|_| Mutex::default()).collect(),
+        waiters: Waiters::default(),
+        probe,
+        started: Instant::now(),
+        activity,
+        plan,
+    }
+}
+
+/// Makes and initialises one executor a node, in order of the graph. After a failure the earlier ones are still given, to
+/// be finalised.
+pub(super) async fn executors(
+    core: &Arc<Core>,
+    registry: &Registry,
+    services: &Arc<dyn Services>,
+    (job_id, workflow_id): (&Arc<str>, Option<&Arc<str>>),
+) -> Made {
+    let mut made = Made { actors: Vec::new(), externals: Vec::new(), error: None };
+    for (at, node) in core.plan.nodes.iter().enumerate() {
+        let (id, ty) = (&node.label.id, &node.label.node_type);
+        let Some(mut exec) = registry.executor(ty) else {
+            made.error = Some(("graph.unknown_type".to_owned(), format!("node {id} has the unknown type {ty}")));
+            break;
+        };
+        let ctx = context(job_id, workflow_id, node, core, services);
+        if let Err(error) = call(&ctx.cancel, core.options.cancel_grace, exec.initialize(&ctx)).await {
+            let text = format!("node {id} ({ty}) could not be initialised: {}", error.message);
+            made.error = Some((error.code.unwrap_or_else(|| "node.initialize".to_owned()), text));
+            break;
+        }
+        if node.external {
+            made.externals.push(External { at, node: Arc::clone(node), ctx, exec: AsyncMutex::new(exec) });
+        } else {
+            made.actors.push(Actor::new(core, at, Arc::clone(node), exec, ctx));
+        }
+    }
+    made
+}
+
+/// Sends the first values of the inputs and ends those that nothing more can come to. The limit of the inboxes holds
+/// afterwards only: nobody reads them yet.
+pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) -> Result<(), Failure> {
+    for external in externals {
+        let Some(value) = external.initial(params) else { continue };
+        if let Err(error) = external.send(core, value, None).await {
+            let (name, ty) = (external.node.node.input_name(), &external.node.label.node_type);
+            return Err(("input.failed".to_owned(), format!("input {name} ({ty}): {}", error.message)));
+        }
+        if !external.stays_open(params) {
+            external.finish(core, None).await;
+        }
+    }
+    core.inboxes.iter().for_each(|inbox| inbox.set_limit(core.options.buffer_limit));
+    Ok(())
+}
+
+/// Finalises executors that will never run.
+pub(super) async fn finalize(actors: Vec<Actor>, externals: Vec<External>) {
+    for mut actor in actors {
+        let _ = AssertUnwindSafe(actor.exec.finalize(&actor.ctx)).catch_unwind().await;
+    }
+    for external in externals {
+        let mut exec = external.exec.into_inner();
+        let _ = AssertUnwindSafe(exec.finalize(&external.ctx)).catch_unwind().await;
+    }
+}

@@ -1,0 +1,11 @@
+//! Stories through the whole of atelier, one a file.
+
+mod bad_input;
+mod cancel;
+mod command;
+mod failure;
+mod outside_readers;
+mod public_workflows;
+mod restart;
+mod six_images;
+mod socket;

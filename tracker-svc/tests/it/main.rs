@@ -1,0 +1,132 @@
+//! The ledger as its callers see it, on SQLite and on PostgreSQL, through the real service over an in-memory channel.
+//!
+//! Every case is a function over a [`stack::Stack`]; the list below runs each of them once per engine. Names carry the
+//! ids of the generations specification.
+
+mod aggregates;
+mod cancel;
+mod follow;
+mod lifecycle;
+mod machine;
+mod pages;
+mod receipts;
+mod stack;
+mod sweep;
+
+macro_rules! suite {
+    ($($module:ident { $($case:ident)* })*) => {
+        mod sqlite {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    crate::$module::$case(crate::stack::Stack::sqlite().await).await;
+                }
+            )*)*
+        }
+        mod postgres {
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $case() {
+                    if let Some(stack) = crate::stack::Stack::postgres().await {
+                        crate::$module::$case(stack).await;
+                    }
+                }
+            )*)*
+        }
+    };
+}
+
+suite! {
+    lifecycle {
+        a_row_is_told_back_as_it_was_opened
+        g_006_the_same_open_twice_is_one_row
+        g_007_a_key_with_another_request_is_refused
+        g_008_a_key_is_of_one_user
+        g_009_two_opens_at_once_through_two_replicas_are_one_row
+        g_010_without_a_key_every_open_is_a_row
+        an_id_that_is_taken_is_refused
+        bad_fields_are_named_and_nothing_is_opened
+        g_011_the_same_close_twice_changes_once
+        g_012_a_second_outcome_loses_and_is_recorded
+        g_013_outputs_on_their_way_keep_the_row_open
+        g_014_five_hundred_fast_generations_lose_nothing
+        g_022_the_duration_is_the_drivers
+        a_submission_is_marked_once
+        facets_move_only_forward
+        a_proof_that_nothing_left_takes_the_submission_back
+        a_stale_driver_is_fenced_everywhere
+        errors_are_bounded_and_carry_no_secret
+        links_are_an_ordered_set
+        a_caller_without_identity_is_refused
+    }
+    receipts {
+        g_026_a_receipt_in_two_parts_is_one_attempt
+        g_027_concurrent_generations_keep_their_own_ids
+        g_031_a_second_submission_is_a_second_attempt
+        g_032_two_charges_add_up
+        g_033_an_amount_that_is_none_is_left_out
+        g_034_a_failure_keeps_its_request_id_and_waits_for_the_bill
+        g_036_zero_that_was_stated_is_a_price
+        g_057_unknown_is_not_zero
+        g_058_the_receipt_beats_the_catalog_and_the_estimate_stays
+        g_059_the_catalog_does_not_price_what_failed
+        a_bind_that_is_repeated_changes_nothing
+        a_settled_row_takes_no_other_request_id
+        a_weaker_source_does_not_replace_a_stronger_one
+    }
+    cancel {
+        g_037_a_cancel_closes_the_row_and_orders_its_driver
+        g_038_g_039_g_040_what_cannot_be_cancelled_looks_the_same
+        g_041_a_second_cancel_says_so
+        g_042_a_cancel_through_another_replica_reaches_the_driver
+        g_043_of_cancel_and_close_exactly_one_wins
+        g_044_stored_assets_of_a_cancelled_row_are_linked_as_late
+        g_045_a_cancelled_row_without_assets_has_none
+        g_046_a_cancel_before_the_submit_stops_it
+        g_047_an_id_that_comes_after_the_cancel_is_bound
+        g_048_g_049_what_the_provider_answered_is_kept
+        g_053_a_driver_may_cancel_too
+    }
+    sweep {
+        g_095_driven_rows_are_never_swept
+        g_096_a_sweep_by_hand_touches_nothing_that_is_driven
+        g_097_a_late_heartbeat_is_in_time_until_the_lease_ends
+        g_098_what_was_never_submitted_says_so
+        g_099_what_was_submitted_is_interrupted_by_the_restart
+        g_080_an_interrupted_row_with_an_id_waits_for_its_bill
+        g_115_two_sweeps_at_once_interrupt_each_row_once
+        g_094_evidence_replaces_interrupted_once
+        evidence_of_another_request_is_refused
+        a_swept_driver_is_fenced
+    }
+    follow {
+        a_hello_is_answered_with_the_lease
+        the_first_message_has_to_be_hello
+        a_goodbye_ends_the_lease_at_once
+        a_broken_stream_leaves_the_lease_to_run_out
+        a_sole_process_ends_all_other_leases
+        a_forgotten_instance_is_told_so
+        cancels_that_were_missed_come_with_the_next_stream
+    }
+    pages {
+        g_131_rows_of_one_instant_are_paged_without_gap_or_repeat
+        g_132_page_sizes_are_clamped
+        g_133_tokens_of_other_lists_are_refused
+        g_134_foreign_and_missing_look_the_same
+        g_135_nobody_sees_rows_of_others
+        filters_are_joined
+        a_prefix_finds_a_row_when_it_is_unique
+    }
+    aggregates {
+        g_061_tiny_amounts_add_up_exactly
+        g_062_currencies_are_not_merged
+        g_137_what_counts_as_what
+        g_138_thirty_thousand_rows_are_summed_without_a_cap
+        g_145_the_cost_of_a_job_is_the_sum_of_its_rows
+        groups_have_their_keys_and_the_dearest_comes_first
+        huge_sums_do_not_overflow
+    }
+    machine {
+        no_sequence_leaves_an_absorbing_status
+    }
+}

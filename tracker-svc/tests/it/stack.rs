@@ -1,0 +1,415 @@
+//! The service under test, and users and drivers of it.
+
+use std::time::Duration;
+
+use atelier_common::channel::{self, Transport};
+use atelier_common::component::{Component, Deps};
+use atelier_common::identity::{Caller, Signer};
+use atelier_common::testkit::TestDb;
+use atelier_proto::common::v1::{MapValue, Money, Origin};
+use atelier_proto::reason::reason_of;
+use atelier_proto::tracker::v1::{self, generation_service_client::GenerationServiceClient};
+use atelier_proto::value::{Map, Value};
+use atelier_tracker::time::LedgerTime;
+use atelier_tracker::{Settings, Tracker};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, Streaming};
+use uuid::Uuid;
+
+/// A client of the service.
+pub type Client = GenerationServiceClient<Transport>;
+
+/// One replica.
+pub struct Replica {
+    /// A client without identity.
+    pub client: Client,
+    /// Its clock.
+    pub time: LedgerTime,
+}
+
+/// A database with replicas of the service on it.
+pub struct Stack {
+    pub r1: Replica,
+    pub signer: Signer,
+    deps: Deps,
+    pub db: TestDb,
+    _folder: tempfile::TempDir,
+}
+
+impl Stack {
+    pub async fn sqlite() -> Self {
+        Self::on(TestDb::sqlite().await).await
+    }
+
+    pub async fn postgres() -> Option<Self> {
+        Some(Self::on(TestDb::postgres().await?).await)
+    }
+
+    async fn on(db: TestDb) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let signer = Signer::random();
+        let deps = Deps::new(folder.path(), signer.clone());
+        let r1 = replica(&db, &deps).await;
+        Self { r1, signer, deps, db, _folder: folder }
+    }
+
+    /// Another replica on the same database.
+    pub async fn replica(&self) -> Replica {
+        replica(&self.db, &self.deps.restarted()).await
+    }
+
+    /// A user who calls the first replica.
+    pub fn user(&self, id: &str) -> User {
+        self.user_of(&self.r1, id)
+    }
+
+    /// A user who calls this replica.
+    pub fn user_of(&self, replica: &Replica, id: &str) -> User {
+        User {
+            client: replica.client.clone(),
+            signer: self.signer.clone(),
+            caller: Caller::new(id, ["generate"]),
+            instance: "i1".to_owned(),
+        }
+    }
+}
+
+async fn replica(db: &TestDb, deps: &Deps) -> Replica {
+    let settings = Settings { database_url: db.url().into(), ..Settings::default() };
+    let tracker = Tracker::build(settings, deps).await.unwrap();
+    let transport = channel::local(tracker.routes(), &deps.signer);
+    Replica { client: Client::new(transport), time: tracker.time() }
+}
+
+/// A user of the service, and the driver that works for them.
+#[derive(Clone)]
+pub struct User {
+    pub client: Client,
+    signer: Signer,
+    caller: Caller,
+    pub instance: String,
+}
+
+pub type Answer<T> = Result<T, Status>;
+
+macro_rules! calls {
+    ($($name:ident($request:ident) -> $response:ident;)*) => {
+        $(pub async fn $name(&self, request: v1::$request) -> Answer<v1::$response> {
+            let request = self.signer.request(request, &self.caller);
+            Ok(self.client.clone().$name(request).await?.into_inner())
+        })*
+    };
+}
+
+impl User {
+    calls! {
+        open_generation(OpenGenerationRequest) -> OpenGenerationResponse;
+        mark_submitting(MarkSubmittingRequest) -> MarkSubmittingResponse;
+        bind_attempt(BindAttemptRequest) -> BindAttemptResponse;
+        observe_generation(ObserveGenerationRequest) -> ObserveGenerationResponse;
+        close_generation(CloseGenerationRequest) -> CloseGenerationResponse;
+        annotate_generation(AnnotateGenerationRequest) -> AnnotateGenerationResponse;
+        link_assets(LinkAssetsRequest) -> LinkAssetsResponse;
+        cancel_generation(CancelGenerationRequest) -> CancelGenerationResponse;
+        get_generation(GetGenerationRequest) -> GetGenerationResponse;
+        list_generations(ListGenerationsRequest) -> ListGenerationsResponse;
+        summarize_costs(SummarizeCostsRequest) -> SummarizeCostsResponse;
+        sweep_generations(SweepGenerationsRequest) -> SweepGenerationsResponse;
+    }
+
+    /// The same user with another driver.
+    pub fn driven_by(&self, instance: &str) -> Self {
+        Self { instance: instance.to_owned(), ..self.clone() }
+    }
+
+    pub fn driver(&self) -> Option<v1::Driver> {
+        Some(v1::Driver { instance_id: self.instance.clone(), epoch: 1 })
+    }
+
+    /// What an ordinary generation is opened with.
+    pub fn to_open(&self) -> v1::OpenGenerationRequest {
+        v1::OpenGenerationRequest {
+            generation_id: Uuid::now_v7().to_string(),
+            provider: "acme".into(),
+            model: "m1".into(),
+            capability: "text_to_image".into(),
+            parameters: Some(prompt("a paper boat")),
+            input_fingerprint: "ab".repeat(32),
+            estimate: Some(charge("0.04")),
+            instance_id: self.instance.clone(),
+            ..Default::default()
+        }
+    }
+
+    /// Opens an ordinary generation; its id.
+    pub async fn open(&self) -> String {
+        self.opened(self.to_open()).await.generation_id
+    }
+
+    pub async fn opened(&self, request: v1::OpenGenerationRequest) -> v1::Generation {
+        let opened = self.open_generation(request).await.unwrap();
+        assert!(opened.created);
+        opened.generation.unwrap()
+    }
+
+    /// Opens one and marks it as leaving.
+    pub async fn submitted(&self) -> String {
+        let id = self.open().await;
+        assert!(!self.mark(&id).await.unwrap().cancelled);
+        id
+    }
+
+    /// Opens one, marks it and binds a request id.
+    pub async fn bound(&self, request_id: &str) -> String {
+        let id = self.submitted().await;
+        self.bind(&id, request_id).await.unwrap();
+        id
+    }
+
+    pub async fn mark(&self, id: &str) -> Answer<v1::MarkSubmittingResponse> {
+        self.mark_submitting(v1::MarkSubmittingRequest { generation_id: id.into(), driver: self.driver() }).await
+    }
+
+    pub fn to_bind(&self, id: &str, request_id: &str) -> v1::BindAttemptRequest {
+        v1::BindAttemptRequest {
+            generation_id: id.into(),
+            driver: self.driver(),
+            provider_request_id: Some(request_id.into()),
+            ..Default::default()
+        }
+    }
+
+    pub async fn bind(&self, id: &str, request_id: &str) -> Answer<v1::BindAttemptResponse> {
+        self.bind_attempt(self.to_bind(id, request_id)).await
+    }
+
+    pub async fn observe(&self, id: &str, facets: v1::Facets) -> Answer<v1::ObserveGenerationResponse> {
+        let (generation_id, driver, facets) = (id.into(), self.driver(), Some(facets));
+        self.observe_generation(v1::ObserveGenerationRequest { generation_id, driver, facets }).await
+    }
+
+    pub fn to_close(&self, id: &str, status: v1::GenerationStatus) -> v1::CloseGenerationRequest {
+        v1::CloseGenerationRequest {
+            generation_id: id.into(),
+            driver: self.driver(),
+            status: status.into(),
+            ..Default::default()
+        }
+    }
+
+    /// What an ordinary success is closed with: one asset, and the catalog's price.
+    pub fn to_complete(&self, id: &str) -> v1::CloseGenerationRequest {
+        v1::CloseGenerationRequest {
+            catalog_charge: Some(charge("0.04")),
+            asset_ids: vec!["a1".into()],
+            persisted: "assets".into(),
+            ..self.to_close(id, v1::GenerationStatus::Completed)
+        }
+    }
+
+    pub async fn complete(&self, id: &str) -> Answer<v1::CloseGenerationResponse> {
+        self.close_generation(self.to_complete(id)).await
+    }
+
+    pub async fn fail(&self, id: &str) -> Answer<v1::CloseGenerationResponse> {
+        self.close_generation(v1::CloseGenerationRequest {
+            error: Some("exploded".into()),
+            ..self.to_close(id, v1::GenerationStatus::Failed)
+        })
+        .await
+    }
+
+    pub async fn cancel(&self, id: &str) -> v1::CancelGenerationResponse {
+        self.cancel_generation(v1::CancelGenerationRequest { generation_id: id.into() }).await.unwrap()
+    }
+
+    pub async fn get(&self, id: &str) -> v1::Generation {
+        self.find(id).await.unwrap()
+    }
+
+    pub async fn find(&self, id: &str) -> Answer<v1::Generation> {
+        let request = v1::GetGenerationRequest { generation_id: id.into() };
+        Ok(self.get_generation(request).await?.generation.unwrap())
+    }
+
+    pub async fn all(&self) -> Vec<v1::Generation> {
+        let request = v1::ListGenerationsRequest { page_size: 500, ..Default::default() };
+        self.list_generations(request).await.unwrap().generations
+    }
+
+    pub async fn costs(&self, group: v1::CostGroup) -> v1::SummarizeCostsResponse {
+        let request = v1::SummarizeCostsRequest { group: group.into(), ..Default::default() };
+        self.summarize_costs(request).await.unwrap()
+    }
+
+    pub async fn total(&self) -> v1::CostSummary {
+        self.costs(v1::CostGroup::Unspecified).await.total.unwrap()
+    }
+
+    pub async fn sweep(&self) -> i64 {
+        self.sweep_generations(v1::SweepGenerationsRequest {}).await.unwrap().interrupted_count
+    }
+
+    /// Follows as this user's driver.
+    pub async fn follow(&self) -> Follower {
+        self.follow_as(false).await
+    }
+
+    pub async fn follow_as(&self, sole_process: bool) -> Follower {
+        let mut follower = self.connect().await;
+        let (instance_id, service) = (self.instance.clone(), "provider-svc".into());
+        follower.say(v1::follow_request::Message::Hello(v1::Hello { instance_id, service, sole_process })).await;
+        assert_eq!(follower.ack().await, 0);
+        follower
+    }
+
+    /// A stream on which nothing was said yet.
+    pub async fn connect(&self) -> Follower {
+        let (up, messages) = mpsc::channel(16);
+        let request = self.signer.request(ReceiverStream::new(messages), &self.caller);
+        let down = self.client.clone().follow(request).await.unwrap().into_inner();
+        Follower { up: Some(up), down, orders: Vec::new() }
+    }
+}
+
+/// A driver's stream.
+pub struct Follower {
+    up: Option<mpsc::Sender<v1::FollowRequest>>,
+    down: Streaming<v1::FollowResponse>,
+    /// Orders that came while something else was waited for.
+    pub orders: Vec<String>,
+}
+
+impl Follower {
+    pub async fn say(&self, message: v1::follow_request::Message) {
+        let message = v1::FollowRequest { message: Some(message) };
+        self.up.as_ref().unwrap().send(message).await.unwrap();
+    }
+
+    pub async fn next(&mut self) -> Answer<Option<v1::FollowResponse>> {
+        tokio::time::timeout(Duration::from_secs(10), self.down.message()).await.expect("an answer in time")
+    }
+
+    /// The next acknowledgement; orders before it are kept.
+    pub async fn ack(&mut self) -> i64 {
+        loop {
+            match self.next().await.unwrap().unwrap().message.unwrap() {
+                v1::follow_response::Message::HeartbeatAck(ack) => {
+                    assert_eq!(ack.lease.unwrap().seconds, 45);
+                    return ack.sequence;
+                }
+                v1::follow_response::Message::CancelOrder(order) => self.orders.push(order.generation_id),
+            }
+        }
+    }
+
+    /// The next order.
+    pub async fn order(&mut self) -> String {
+        loop {
+            if let Some(order) = self.orders.pop() {
+                return order;
+            }
+            if let v1::follow_response::Message::CancelOrder(order) =
+                self.next().await.unwrap().unwrap().message.unwrap()
+            {
+                return order.generation_id;
+            }
+        }
+    }
+
+    pub async fn beat(&mut self, sequence: i64) -> i64 {
+        self.say(v1::follow_request::Message::Heartbeat(v1::Heartbeat { sequence })).await;
+        self.ack().await
+    }
+
+    /// Says goodbye and waits for the end of the stream.
+    pub async fn goodbye(mut self) {
+        self.say(v1::follow_request::Message::Goodbye(v1::Goodbye {})).await;
+        while self.next().await.unwrap().is_some() {}
+    }
+
+    /// Hangs up, and waits until the service has noticed.
+    pub async fn hang_up(mut self) {
+        self.up = None;
+        while self.next().await.is_ok_and(|message| message.is_some()) {}
+    }
+}
+
+pub fn prompt(text: &str) -> MapValue {
+    let map: Map = [("prompt".to_owned(), Value::from(text))].into_iter().collect();
+    (&map).into()
+}
+
+pub fn charge(amount: &str) -> v1::Charge {
+    charge_in(amount, "USD")
+}
+
+pub fn charge_in(amount: &str, currency: &str) -> v1::Charge {
+    v1::Charge {
+        cost: Some(Money { amount: amount.into(), currency: currency.into() }),
+        billing_unit: Some("images".into()),
+        quantity: Some("1".into()),
+        unit_price: Some(amount.into()),
+        breakdown: None,
+    }
+}
+
+pub fn receipt(request_id: Option<&str>, amount: Option<&str>) -> Option<v1::Receipt> {
+    Some(v1::Receipt { provider_request_id: request_id.map(Into::into), charge: amount.map(charge) })
+}
+
+pub fn in_job(job_id: &str, node_id: &str) -> Option<Origin> {
+    Some(Origin { job_id: Some(job_id.into()), node_id: Some(node_id.into()), ..Default::default() })
+}
+
+pub fn amount(money: Option<&Money>) -> Option<&str> {
+    money.map(|money| money.amount.as_str())
+}
+
+/// A fact of the row.
+pub fn fact(row: &v1::Generation, key: &str) -> Option<Value> {
+    Map::try_from(row.metadata.clone().unwrap()).unwrap().get(key).cloned()
+}
+
+pub fn text_fact(row: &v1::Generation, key: &str) -> Option<String> {
+    fact(row, key).and_then(|value| value.as_str().map(ToOwned::to_owned))
+}
+
+pub fn conflicts(row: &v1::Generation) -> usize {
+    fact(row, "conflicts").map_or(0, |list| list.as_list().unwrap().len())
+}
+
+/// The error of a refused call.
+#[track_caller]
+pub fn refused<T: std::fmt::Debug>(answer: Answer<T>, code: Code, reason: &str) -> Status {
+    let status = answer.unwrap_err();
+    assert_eq!((status.code(), reason_of(&status).as_str()), (code, reason), "{status:?}");
+    status
+}
+
+/// Adds copies of a row straight to the table, for what no caller can make: many, or of one instant.
+pub async fn copies(
+    stack: &Stack,
+    id: &str,
+    count: usize,
+    change: impl Fn(usize, &mut atelier_tracker::entity::generations::Model),
+) {
+    use atelier_tracker::entity::generations::Entity;
+    use sea_orm::{EntityTrait, IntoActiveModel};
+    let template = Entity::find_by_id(id.to_owned()).one(stack.db.read()).await.unwrap().unwrap();
+    let rows: Vec<_> = (0..count)
+        .map(|n| {
+            let mut row = template.clone();
+            row.id = Uuid::now_v7().to_string();
+            change(n, &mut row);
+            row
+        })
+        .collect();
+    let tx = stack.db.begin().await.unwrap();
+    for rows in rows.chunks(500) {
+        let rows = rows.iter().map(|row| row.clone().into_active_model().into_set());
+        Entity::insert_many(rows).exec_without_returning(&*tx).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+}
