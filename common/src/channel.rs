@@ -79,17 +79,17 @@ pub fn remote(uri: &str) -> Result<Transport, BuildError> {
 
 /// Gives errors of the transport the code that callers expect. tonic says CANCELLED for a deadline that has passed, and
 /// for a request that meets a connection just closing; here nobody has cancelled anything.
-fn named(error: tonic::transport::Error) -> BoxError {
+fn named(error: tonic::transport::Error) -> TransportError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(below) = cause {
         if below.is::<tonic::TimeoutExpired>() {
-            return Status::deadline_exceeded("deadline exceeded").into();
+            return TransportError(Status::deadline_exceeded("deadline exceeded").into());
         }
         // The type is hyper's and reached through no public path; its text has been the same since 0.12.
         if below.to_string() == "operation was canceled" {
-            return Status::unavailable("connection closed").into();
+            return TransportError(Status::unavailable("connection closed").into());
         }
         cause = below.source();
     }
-    error.into()
+    TransportError(error.into())
 }

@@ -1,5 +1,5 @@
 //! Suites over both engines.
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
 use std::str::FromStr;
 use std::time::Duration;
