@@ -101,10 +101,12 @@ impl From<Error> for Status {
     fn from(error: Error) -> Self {
         let (code, reason) = error.parts();
         let chain = &error as &dyn std::error::Error;
-        match code {
-            Code::Internal => tracing::error!(error = chain, "call failed"),
-            Code::Unavailable => tracing::warn!(error = chain, "call failed"),
-            _ => tracing::debug!(error = chain, "call refused"),
+        if code == Code::Internal {
+            tracing::error!(error = chain, "call failed");
+        } else if code == Code::Unavailable {
+            tracing::warn!(error = chain, "call failed");
+        } else {
+            tracing::debug!(error = chain, "call refused");
         }
         let message = if code == Code::Internal {
             "internal error".to_owned()

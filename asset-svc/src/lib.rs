@@ -36,7 +36,7 @@ use crate::error::Error;
 pub use crate::settings::Settings;
 
 /// Bytes without a name are left behind by a crash when they are older than this.
-const LEFTOVER_AGE: Duration = Duration::from_secs(24 * 60 * 60);
+const LEFTOVER_AGE: Duration = Duration::from_hours(24);
 /// Pause between looks at store and database.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// Every so many looks, leftovers are removed.

@@ -30,7 +30,7 @@ pub fn line(text: &str) -> anyhow::Result<()> {
 /// Stdout cannot be written.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header.iter().map(|name| name.to_uppercase()));
+    table.load_style(presets::NOTHING).set_header(header.iter().map(|name| name.to_uppercase()));
     if std::io::stdout().is_terminal() {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }

@@ -24,16 +24,8 @@ use uuid::Uuid;
 /// How long running work may go on after a stop was asked for.
 pub const DRAIN: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// Variables of the environment that are known by a short name: variable and key.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("ATELIER_SKETCH_DELAY_MS", "provider.sketch.delay_ms"),
-    ("ATELIER_SKETCH_FAIL_MATCH", "provider.sketch.fail_match"),
-    ("ATELIER_SKETCH_FAIL_NTH", "provider.sketch.fail_nth"),
-    ("ATELIER_SKETCH_BILL_ON_FAILURE", "provider.sketch.bill_on_failure"),
-    ("ATELIER_SKETCH_STEPS", "provider.sketch.steps"),
-    ("OPENAI_API_KEY", "provider.openai.api_key"),
-    ("OPENAI_BASE_URL", "provider.openai.base_url"),
-];
+/// Sections that a settings file may have.
+const SECTIONS: &[&str] = &["tracker", "assets", "provider", "kernel", "gateway", "telemetry", "process"];
 
 /// What a stack is started with.
 pub struct Options {
@@ -64,7 +56,7 @@ impl Stack {
         let mut deps = Deps {
             peers: Peers::default(),
             tasks: tasks.clone(),
-            health: Health::default(),
+            health: Health::new(),
             signer: Signer::random(),
             clock: Clock::system(),
             instance: Uuid::now_v7(),
@@ -72,12 +64,13 @@ impl Stack {
             sole_process: true,
         };
         let loader = loader(config.as_deref(), &overrides);
+        loader.check_sections(SECTIONS)?;
         join::<Tracker>(&mut deps, &loader, "tracker").await?;
         join::<Assets>(&mut deps, &loader, "asset").await?;
         join::<Providers>(&mut deps, &loader, "provider").await?;
         join::<Kernel>(&mut deps, &loader, "kernel").await?;
         let settings = loader.load()?.settings;
-        let gateway = Gateway::build(settings, &deps).await.context("gateway")?;
+        let gateway = Gateway::build(settings, &deps).context(Gateway::NAME)?;
         let url = Url::parse(&format!("http://{}", listener.local_addr()?))?;
         let serving = tasks.clone();
         drop(tasks.spawn("gateway", async move {
@@ -110,9 +103,6 @@ impl Stack {
 }
 fn loader(config: Option<&Path>, overrides: &[(String, String)]) -> Loader {
     let mut loader = Loader::new().file(config);
-    for (variable, key) in ALIASES {
-        loader = loader.alias(*variable, *key);
-    }
     for (key, value) in overrides {
         loader = loader.flag("override", key.as_str(), value.as_str());
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use atelier_common::telemetry;
+use atelier_common::{failpoint, settings, telemetry};
 use tokio::{net::TcpListener, signal::unix::SignalKind};
 
 use crate::{
@@ -64,14 +64,21 @@ pub fn say(text: &str) {
     // Nobody reads stderr: nothing to do about it.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
-/// Starts logging to stderr, with a level for those who did not choose one.
+/// Starts logging to stderr, with a level for those who did not choose one, and the metrics.
 ///
 /// # Errors
-/// The filter is not one.
+/// The filter or the settings are wrong.
 pub fn logging(place: &Place, level: &str) -> anyhow::Result<()> {
-    let filter = place.log.clone().unwrap_or_else(|| level.to_owned());
-    let settings = telemetry::TelemetrySettings { filter, ..telemetry::TelemetrySettings::default() };
+    let mut settings: telemetry::TelemetrySettings = settings::load(place.config.as_deref())?;
+    if let Some(filter) = &place.log {
+        settings.log.clone_from(filter);
+    } else if settings == telemetry::TelemetrySettings::default() {
+        settings.log = settings.log.replacen("info", level, 1);
+    }
     telemetry::init("atelier", &settings)?;
-    atelier_common::metrics::install()?;
+    atelier_common::metrics::install();
+    if let Some(plan) = settings::variable(failpoint::VARIABLE) {
+        failpoint::install(&plan)?;
+    }
     Ok(())
 }

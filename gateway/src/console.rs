@@ -27,12 +27,20 @@ struct Dist;
 /// Answers what no route answers: a file of the console, a page, or that there is no such route.
 pub(crate) async fn fallback(request: Request) -> Response {
     let path = request.uri().path();
-    let below = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let below = |root: &str| {
+        path.strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
     if INTERFACES.iter().any(|root| below(root)) {
         return route_not_found().into_response();
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return if path == "/" { method_not_allowed().await } else { route_not_found() }.into_response();
+        return if path == "/" {
+            method_not_allowed().await
+        } else {
+            route_not_found()
+        }
+        .into_response();
     }
     let name = path.trim_start_matches('/');
     if let Some(file) = Dist::get(name).filter(|_| !name.is_empty()) {
@@ -48,15 +56,30 @@ pub(crate) async fn fallback(request: Request) -> Response {
 }
 
 fn wants_page(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
     accept.contains("text/html")
 }
 
 fn file_response(file: &EmbeddedFile, headers: &HeaderMap) -> Response {
-    let digest: String = file.metadata.sha256_hash().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let digest: String = file
+        .metadata
+        .sha256_hash()
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     let etag = format!("\"{digest}\"");
-    let known = headers.get(header::IF_NONE_MATCH).and_then(|tags| tags.to_str().ok()).unwrap_or_default();
-    let mut response = if known.split(',').any(|tag| tag.trim().trim_start_matches("W/") == etag) {
+    let known = headers
+        .get(header::IF_NONE_MATCH)
+        .and_then(|tags| tags.to_str().ok())
+        .unwrap_or_default();
+    let mut response = if known
+        .split(',')
+        .any(|tag| tag.trim().trim_start_matches("W/") == etag)
+    {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
         let mut response = file.data.clone().into_owned().into_response();
@@ -69,7 +92,9 @@ fn file_response(file: &EmbeddedFile, headers: &HeaderMap) -> Response {
         response.headers_mut().insert(header::ETAG, etag);
     }
     // Names of files stay the same between versions, so a browser always asks whether they changed.
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     guard(response.headers_mut());
     response
 }
@@ -82,6 +107,9 @@ fn page(html: String) -> Response {
 
 fn guard(headers: &mut HeaderMap) {
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
 }

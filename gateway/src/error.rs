@@ -67,7 +67,10 @@ pub enum Error {
 impl Error {
     /// A wrong field.
     pub(crate) fn field(field: impl Into<String>, wrong: impl Into<String>) -> Self {
-        Self::Field { field: field.into(), wrong: wrong.into() }
+        Self::Field {
+            field: field.into(),
+            wrong: wrong.into(),
+        }
     }
 
     fn parts(&self) -> (Code, &'static str) {
@@ -96,9 +99,11 @@ impl From<Error> for Status {
         match error {
             Error::Service(status) => *status,
             Error::Field { field, wrong } => problem.field(field, wrong).into(),
-            Error::Http { .. } | Error::Unanswered | Error::Forbidden(_) | Error::Unauthenticated | Error::Draining => {
-                problem.into()
-            }
+            Error::Http { .. }
+            | Error::Unanswered
+            | Error::Forbidden(_)
+            | Error::Unauthenticated
+            | Error::Draining => problem.into(),
         }
     }
 }

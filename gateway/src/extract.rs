@@ -34,7 +34,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Query<T> {
 /// Finds the field in the text of a refusal: `…: limit: invalid digit`, or an unknown one in backticks.
 fn wrong_query(text: &str) -> Error {
     let text = text.split_once("query string: ").map_or(text, |(_, rest)| rest);
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if let Some(name) = text.split('`').nth(1).filter(|_| text.contains("unknown field")) {
         return Error::field(name, "is not a parameter of this request");
     }
@@ -54,7 +55,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Error> {
         match axum::extract::Path::<T>::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(path)) => Ok(Self(path)),
-            Err(rejection) => Err(Error::field("path", format!("cannot be read: {}", rejection.body_text()))),
+            Err(rejection) => Err(Error::field(
+                "path",
+                format!("cannot be read: {}", rejection.body_text()),
+            )),
         }
     }
 }
@@ -78,18 +82,28 @@ impl FromRequest<App> for JsonBody {
             });
         }
         let bytes = read(app, body, limit).await?;
-        serde_json::from_slice(&bytes).map(Self).map_err(|error| Error::Http {
-            status: StatusCode::BAD_REQUEST,
-            code: "invalid_argument",
-            reason: http_reason::MALFORMED_JSON,
-            message: format!("the body is not JSON: {error}"),
-        })
+        serde_json::from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| Error::Http {
+                status: StatusCode::BAD_REQUEST,
+                code: "invalid_argument",
+                reason: http_reason::MALFORMED_JSON,
+                message: format!("the body is not JSON: {error}"),
+            })
     }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    let stated = headers.get(header::CONTENT_TYPE).and_then(|stated| stated.to_str().ok()).unwrap_or_default();
-    let essence = stated.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let stated = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|stated| stated.to_str().ok())
+        .unwrap_or_default();
+    let essence = stated
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
@@ -102,7 +116,9 @@ async fn read(app: &App, body: Body, limit: usize) -> Result<BytesMut, Error> {
     while !refused {
         match stream.next().await {
             None => return Ok(bytes),
-            Some(Ok(piece)) if bytes.len().saturating_add(piece.len()) <= limit => bytes.extend_from_slice(&piece),
+            Some(Ok(piece)) if bytes.len().saturating_add(piece.len()) <= limit => {
+                bytes.extend_from_slice(&piece)
+            }
             Some(Ok(_)) => refused = true,
             Some(Err(_)) => {
                 return Err(Error::Http {
@@ -141,8 +157,14 @@ mod tests {
 
     #[test]
     fn the_wrong_parameter_is_named() {
-        assert_eq!(field_of("Failed to deserialize query string: limit: invalid digit found in string"), "limit");
-        assert_eq!(field_of("Failed to deserialize query string: unknown field `jobid`, expected `a`"), "jobid");
+        assert_eq!(
+            field_of("Failed to deserialize query string: limit: invalid digit found in string"),
+            "limit"
+        );
+        assert_eq!(
+            field_of("Failed to deserialize query string: unknown field `jobid`, expected `a`"),
+            "jobid"
+        );
         assert_eq!(field_of("Failed to deserialize query string: something"), "query");
     }
 }

@@ -55,13 +55,19 @@ impl Gateway {
             .fallback(console::fallback)
             .method_not_allowed_fallback(http::method_not_allowed)
             .layer(from_fn_with_state(self.app.clone(), auth::layer))
-            .merge(probes.merge(aliases()).method_not_allowed_fallback(http::method_not_allowed))
+            .merge(
+                probes
+                    .merge(aliases())
+                    .method_not_allowed_fallback(http::method_not_allowed),
+            )
             .layer(CatchPanicLayer::custom(http::panicked))
             .layer(http::cors(self.app.settings.cors.clone()))
             .layer(from_fn(http::request_id))
             .with_state(self.app.clone());
         // Outside of the router, because it has to come before the choice of the route.
-        let trimmed = ServiceBuilder::new().map_request(http::without_slash).service(inner);
+        let trimmed = ServiceBuilder::new()
+            .map_request(http::without_slash)
+            .service(inner);
         Router::new().fallback_service(trimmed)
     }
 
@@ -71,7 +77,9 @@ impl Gateway {
     /// # Errors
     /// [`RunError`] when the listener is not on loopback or fails.
     pub async fn serve(self, listener: TcpListener, tasks: &Tasks) -> Result<(), RunError> {
-        let bound = listener.local_addr().map_err(|error| RunError::new("cannot listen", error))?;
+        let bound = listener
+            .local_addr()
+            .map_err(|error| RunError::new("cannot listen", error))?;
         refuse_remote(bound).map_err(|error| RunError::new("cannot listen", error))?;
         let drain = self.app.settings.drain;
         let listener = listener.tap_io(|socket| {
@@ -99,7 +107,9 @@ impl Gateway {
 /// The probes under the names that clients of the socket know.
 fn aliases() -> Router<App> {
     use crate::rest::probes;
-    Router::new().route("/health", get(probes::live)).route("/ready", get(probes::ready))
+    Router::new()
+        .route("/health", get(probes::live))
+        .route("/ready", get(probes::ready))
 }
 
 /// Without authentication only this machine may be listened to.

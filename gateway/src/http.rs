@@ -26,9 +26,13 @@ const MAX_ID: usize = 128;
 /// Names the request, puts it into a trace, and gives problems their body.
 pub(crate) async fn request_id(request: Request, next: Next) -> Response {
     let id = taken_over(request.headers()).unwrap_or_else(|| Uuid::now_v7().to_string());
-    let context = trace::Context::extract(request.headers()).map_or_else(trace::Context::root, |above| above.child());
+    let context =
+        trace::Context::extract(request.headers()).map_or_else(trace::Context::root, |above| above.child());
     let method = method_label(request.method());
-    let route = request.extensions().get::<MatchedPath>().map_or_else(|| "other".to_owned(), |path| path.as_str().to_owned());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "other".to_owned(), |path| path.as_str().to_owned());
     let mut response = context.scope(next.run(request)).await;
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         response = rendered(response, problem, &id);
@@ -74,8 +78,13 @@ fn method_label(method: &Method) -> &'static str {
 /// A panic of a handler is a bug of ours and is told as one.
 pub(crate) fn panicked(_: Box<dyn Any + Send + 'static>) -> Response {
     tracing::error!("a handler panicked");
-    Problem::http(StatusCode::INTERNAL_SERVER_ERROR, "internal", reason::INTERNAL, "something went wrong inside")
-        .into_response()
+    Problem::http(
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "internal",
+        reason::INTERNAL,
+        "something went wrong inside",
+    )
+    .into_response()
 }
 
 /// What a route does not know.
@@ -90,7 +99,12 @@ pub(crate) async fn method_not_allowed() -> Problem {
 
 /// What no route knows.
 pub(crate) fn route_not_found() -> Problem {
-    Problem::http(StatusCode::NOT_FOUND, "not_found", http_reason::ROUTE_NOT_FOUND, "there is no such route")
+    Problem::http(
+        StatusCode::NOT_FOUND,
+        "not_found",
+        http_reason::ROUTE_NOT_FOUND,
+        "there is no such route",
+    )
 }
 
 /// A path below `/api` means the same with and without a slash at its end.
@@ -99,7 +113,9 @@ pub(crate) fn without_slash(mut request: Request) -> Request {
     let path = uri.path();
     if path.starts_with("/api/") && path.ends_with('/') {
         let path = path.trim_end_matches('/');
-        let shorter = uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
+        let shorter = uri
+            .query()
+            .map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"));
         let mut parts = uri.clone().into_parts();
         parts.path_and_query = shorter.parse().ok();
         if let Ok(shorter) = Uri::from_parts(parts) {
@@ -112,11 +128,19 @@ pub(crate) fn without_slash(mut request: Request) -> Request {
 /// Which pages may read answers.
 pub(crate) fn cors(settings: Cors) -> CorsLayer {
     let allowed = AllowOrigin::predicate(move |origin, _| {
-        origin.to_str().is_ok_and(|origin| auth::may_call(origin, &settings))
+        origin
+            .to_str()
+            .is_ok_and(|origin| auth::may_call(origin, &settings))
     });
     CorsLayer::new()
         .allow_origin(allowed)
         .allow_methods(Every)
         .allow_headers(Every)
-        .expose_headers([REQUEST_ID, header::CONTENT_RANGE, header::ETAG, header::ACCEPT_RANGES, header::RETRY_AFTER])
+        .expose_headers([
+            REQUEST_ID,
+            header::CONTENT_RANGE,
+            header::ETAG,
+            header::ACCEPT_RANGES,
+            header::RETRY_AFTER,
+        ])
 }

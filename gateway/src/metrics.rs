@@ -16,10 +16,30 @@ pub const SLOW: &str = "atelier_gateway_slow_consumers_total";
 
 /// The metrics of this crate.
 pub const ALL: &[Metric] = &[
-    Metric { name: REQUESTS, kind: Kind::Counter, unit: Unit::Count, help: "HTTP requests answered." },
-    Metric { name: SOCKETS, kind: Kind::Gauge, unit: Unit::Count, help: "Open sockets." },
-    Metric { name: WATCHERS, kind: Kind::Gauge, unit: Unit::Count, help: "Clients that watch a run." },
-    Metric { name: DROPPED, kind: Kind::Counter, unit: Unit::Count, help: "Frames given up for a slow client." },
+    Metric {
+        name: REQUESTS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "HTTP requests answered.",
+    },
+    Metric {
+        name: SOCKETS,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Open sockets.",
+    },
+    Metric {
+        name: WATCHERS,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Clients that watch a run.",
+    },
+    Metric {
+        name: DROPPED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Frames given up for a slow client.",
+    },
     Metric {
         name: SLOW,
         kind: Kind::Counter,

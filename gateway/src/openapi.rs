@@ -56,10 +56,15 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .routes(routes!(probes::ready))
         .routes(routes!(probes::metrics))
         .split_for_parts();
-    let (router, mut description) =
-        OpenApiRouter::with_openapi(Description::openapi()).nest("/api/v1", resources).split_for_parts();
+    let (router, mut description) = OpenApiRouter::with_openapi(Description::openapi())
+        .nest("/api/v1", resources)
+        .split_for_parts();
     description.merge(probes_described);
-    (router.route("/api/storage/{*key}", get(storage::get)), probes, description)
+    (
+        router.route("/api/storage/{*key}", get(storage::get)),
+        probes,
+        description,
+    )
 }
 
 /// The description as it is kept in the repository.

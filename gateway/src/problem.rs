@@ -14,7 +14,7 @@ use tonic::{Code, Status};
 use tonic_types::StatusExt;
 use utoipa::ToSchema;
 
-use crate::error::Error;
+use crate::error::{Error, http_reason};
 
 /// What went wrong, before it has the id of its request.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,14 +104,36 @@ impl Problem {
         reason: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self { status, code, reason: reason.into(), message: message.into(), details: Map::new(), retry_after: None }
+        Self {
+            status,
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            details: Map::new(),
+            retry_after: None,
+        }
     }
 
     /// The body, for the request with this id.
     pub(crate) fn body(self, request_id: &str) -> ErrorBody {
-        let Self { status: _, code, reason, message, details, retry_after: _ } = self;
+        let Self {
+            status: _,
+            code,
+            reason,
+            message,
+            details,
+            retry_after: _,
+        } = self;
         let (code, reason, request_id) = (code.to_owned(), reason.into_owned(), request_id.to_owned());
-        ErrorBody { error: ErrorInfo { code, reason, message, details, request_id } }
+        ErrorBody {
+            error: ErrorInfo {
+                code,
+                reason,
+                message,
+                details,
+                request_id,
+            },
+        }
     }
 }
 
@@ -128,16 +150,35 @@ impl From<Status> for Problem {
     fn from(status: Status) -> Self {
         let (number, code) = http_of(status.code());
         let details = status.get_error_details();
+        if status.code() == Code::OutOfRange && details.error_info().is_none() {
+            // What a message between services may weigh; a range is always refused by a service of ours.
+            let text = "the request is larger than services can take";
+            return Self::http(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "payload_too_large",
+                http_reason::BODY_TOO_LARGE,
+                text,
+            );
+        }
         let mut told = Map::new();
-        let violations = details.bad_request().map(|bad| bad.field_violations.as_slice()).unwrap_or_default();
+        let violations = details
+            .bad_request()
+            .map(|bad| bad.field_violations.as_slice())
+            .unwrap_or_default();
         if !violations.is_empty() {
-            let fields = violations.iter().map(|bad| json!({"field": bad.field, "description": bad.description}));
+            let fields = violations
+                .iter()
+                .map(|bad| json!({"field": bad.field, "description": bad.description}));
             told.insert("fields".to_owned(), fields.collect());
         }
         let reason = details.error_info().map_or_else(
             || Cow::Owned(code.to_ascii_uppercase()),
             |info| {
-                told.extend(info.metadata.iter().map(|(key, value)| (key.clone(), json!(value))));
+                told.extend(
+                    info.metadata
+                        .iter()
+                        .map(|(key, value)| (key.clone(), json!(value))),
+                );
                 Cow::Owned(info.reason.clone())
             },
         );
@@ -159,11 +200,18 @@ impl From<Status> for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            Error::Http { status, code, reason, message } => Self::http(status, code, reason, message),
+            Error::Http {
+                status,
+                code,
+                reason,
+                message,
+            } => Self::http(status, code, reason, message),
             Error::Service(status) => (*status).into(),
-            Error::Field { .. } | Error::Unanswered | Error::Forbidden(_) | Error::Unauthenticated | Error::Draining => {
-                Status::from(error).into()
-            }
+            Error::Field { .. }
+            | Error::Unanswered
+            | Error::Forbidden(_)
+            | Error::Unauthenticated
+            | Error::Draining => Status::from(error).into(),
         }
     }
 }
@@ -173,7 +221,9 @@ impl IntoResponse for Problem {
         let mut response = self.status.into_response();
         if let Some(after) = self.retry_after {
             let seconds = after.as_secs().max(1);
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+            response
+                .headers_mut()
+                .insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response.extensions_mut().insert(self);
         response
@@ -194,20 +244,34 @@ mod tests {
 
     #[test]
     fn a_status_of_ours_keeps_reason_fields_and_facts() {
-        let status: Status = reason::Problem::new(Code::NotFound, reason::JOB_NOT_FOUND, "kernel.atelier", "no such run")
-            .with("job_id", "J")
-            .field("job_id", "is not known")
-            .into();
+        let status: Status = reason::Problem::new(
+            Code::NotFound,
+            reason::JOB_NOT_FOUND,
+            "kernel.atelier",
+            "no such run",
+        )
+        .with("job_id", "J")
+        .field("job_id", "is not known")
+        .into();
         let problem = Problem::from(status);
-        assert_eq!((problem.status.as_u16(), problem.code, problem.reason.as_ref()), (404, "not_found", "JOB_NOT_FOUND"));
+        assert_eq!(
+            (problem.status.as_u16(), problem.code, problem.reason.as_ref()),
+            (404, "not_found", "JOB_NOT_FOUND")
+        );
         assert_eq!(problem.details["job_id"], "J");
-        assert_eq!(problem.details["fields"][0], json!({"field": "job_id", "description": "is not known"}));
+        assert_eq!(
+            problem.details["fields"][0],
+            json!({"field": "job_id", "description": "is not known"})
+        );
     }
 
     #[test]
     fn a_foreign_status_does_not_tell_addresses() {
         let problem = Problem::from(Status::unavailable("tcp connect error: 10.0.0.7:1234"));
-        assert_eq!((problem.status.as_u16(), problem.reason.as_ref()), (503, "UNAVAILABLE"));
+        assert_eq!(
+            (problem.status.as_u16(), problem.reason.as_ref()),
+            (503, "UNAVAILABLE")
+        );
         assert!(!problem.message.contains("10.0.0.7"));
     }
 }

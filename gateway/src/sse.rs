@@ -49,7 +49,6 @@ pub(crate) struct EventList {
 /// One event of a run, the same on the socket, in server-sent events and on the command line. Further keys depend on
 /// the type.
 #[derive(Debug, Serialize, ToSchema)]
-#[expect(dead_code, reason = "the shape for the description of the interface")]
 pub(crate) struct EventFrame {
     /// `job_update`, `node_update`, `generation_complete`, `output_update`, `edge_update`, `node_progress`,
     /// `log_update`, `prediction` or `chunk`; readers ignore others.
@@ -69,7 +68,7 @@ pub(crate) struct EventFrame {
 /// Server-sent events: `id` is the number, `event` the type, `data` the frame; the stream ends after the last one. With
 /// `Accept: application/json` the events so far, without waiting.
 #[utoipa::path(
-    get, path = "/jobs/{id}/events", tag = "jobs",
+    get, path = "/jobs/{id}/events", operation_id = "watchJob", tag = "jobs",
     params(
         ("id" = String, Path, description = "The run"),
         EventsQuery,
@@ -94,7 +93,11 @@ pub(crate) async fn events(
     let after_seq = after(&query, &headers)?;
     let as_json = wants_json(&headers);
     let user_id = caller.user_id.clone();
-    let cursor = Cursor { job_id, after_seq, replay_only: as_json };
+    let cursor = Cursor {
+        job_id,
+        after_seq,
+        replay_only: as_json,
+    };
     let mut items = Box::pin(watch(app.clone(), caller, cursor));
     // The first item says whether there is such a run; until then an error can still be an HTTP answer.
     let started = match items.next().await {
@@ -112,13 +115,21 @@ pub(crate) async fn events(
                 events.extend(frame::frames(*event, &user_id).iter().map(frame::Frame::json));
             }
         }
-        return Ok(Json(EventList { events, last_seq, finished }).into_response());
+        return Ok(Json(EventList {
+            events,
+            last_seq,
+            finished,
+        })
+        .into_response());
     }
     let stop = app.tasks.token().cancelled_owned();
     let events = told(items, user_id).take_until(stop);
     let keepalive = KeepAlive::new().interval(KEEPALIVE).text("keepalive");
     let mut response = Sse::new(events).keep_alive(keepalive).into_response();
-    response.headers_mut().insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-cache, no-transform"));
+    response.headers_mut().insert(
+        header::CACHE_CONTROL,
+        header::HeaderValue::from_static("no-cache, no-transform"),
+    );
     Ok(response)
 }
 
@@ -126,9 +137,11 @@ fn after(query: &EventsQuery, headers: &HeaderMap) -> Result<i64, Error> {
     let wrong = |field| Error::field(field, "must be a number from 0");
     let last = match headers.get("last-event-id") {
         None => 0,
-        Some(last) => {
-            last.to_str().ok().and_then(|last| last.trim().parse().ok()).ok_or_else(|| wrong("last-event-id"))?
-        }
+        Some(last) => last
+            .to_str()
+            .ok()
+            .and_then(|last| last.trim().parse().ok())
+            .ok_or_else(|| wrong("last-event-id"))?,
     };
     let after = query.after_seq.unwrap_or(0);
     if after < 0 {
@@ -138,7 +151,10 @@ fn after(query: &EventsQuery, headers: &HeaderMap) -> Result<i64, Error> {
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let accept = headers
+        .get(header::ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .unwrap_or_default();
     accept.contains("application/json") && !accept.contains("text/event-stream")
 }
 

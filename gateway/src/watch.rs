@@ -37,7 +37,11 @@ pub(crate) struct Cursor {
 }
 
 /// Reads a run's events.
-pub(crate) fn watch(app: App, caller: Caller, cursor: Cursor) -> impl Stream<Item = Result<Item, Error>> + Send {
+pub(crate) fn watch(
+    app: App,
+    caller: Caller,
+    cursor: Cursor,
+) -> impl Stream<Item = Result<Item, Error>> + Send {
     async_stream::stream! {
         let Cursor { job_id, mut after_seq, replay_only } = cursor;
         let (mut begun, mut failures) = (false, 0_u32);
@@ -105,7 +109,9 @@ async fn open(
     request: WatchJobRequest,
 ) -> Result<Streaming<atelier_proto::kernel::v1::WatchJobResponse>, Error> {
     let mut jobs = app.clients.jobs();
-    app.clients.answer(jobs.watch_job(app.clients.request(caller, request))).await
+    app.clients
+        .answer(jobs.watch_job(app.clients.request(caller, request)))
+        .await
 }
 
 /// A suspended run says nothing more until somebody resumes it.
@@ -117,8 +123,14 @@ fn pauses(event: &JobEvent) -> bool {
 /// A peer that restarts shows itself as unavailable, cancelled or unknown, depending on the moment.
 fn retriable(broken: &Error) -> bool {
     match broken {
-        Error::Service(status) => matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown),
+        Error::Service(status) => {
+            matches!(status.code(), Code::Unavailable | Code::Cancelled | Code::Unknown)
+        }
         Error::Unanswered => true,
-        Error::Field { .. } | Error::Http { .. } | Error::Forbidden(_) | Error::Unauthenticated | Error::Draining => false,
+        Error::Field { .. }
+        | Error::Http { .. }
+        | Error::Forbidden(_)
+        | Error::Unauthenticated
+        | Error::Draining => false,
     }
 }

@@ -1,6 +1,113 @@
-//! kernel-svc: workflows, jobs, actors, the event log and the built-in node types.
+//! kernel-svc: runs workflows.
+//!
+//! It owns runs, their event logs and their committed artifacts. `graph/` turns a file into a plan, `run/` runs the plan
+//! with the code of `nodes/`, `relay/` stamps and commits what the run says, `log/` keeps it, `jobs/` drives all that, and
+//! `api/` serves it. What does not live here: calls to providers (the seam, reached through `services`), assets, costs.
+//!
+//! Start reading at [`jobs::Jobs::start`].
 
+pub mod api;
+pub mod entity;
+pub mod error;
 pub mod event;
 pub mod graph;
+pub mod jobs;
+pub mod log;
+pub mod metrics;
+pub mod migration;
 pub mod node;
+pub mod nodes;
+pub mod relay;
 pub mod run;
+pub mod services;
+pub mod settings;
+
+use std::sync::Arc;
+
+use atelier_common::{
+    component::{BuildError, Component, Deps, RunError},
+    db::{Db, DbSettings, GroupCommit},
+    tasks::Tasks,
+};
+use atelier_proto::{
+    MAX_MESSAGE_BYTES,
+    asset::v1::asset_service_client::AssetServiceClient,
+    kernel::v1::{job_service_server::JobServiceServer, node_service_server::NodeServiceServer},
+    provider::v1::provider_service_client::ProviderServiceClient,
+};
+use futures_util::FutureExt;
+use tonic::service::Routes;
+
+use crate::{
+    api::{JobApi, NodeApi},
+    error::Error,
+    jobs::{Jobs, Store},
+    migration::Migrator,
+    services::Clients,
+    settings::Settings,
+};
+
+/// The kernel as a part of a process.
+pub struct Kernel {
+    jobs: Jobs,
+    routes: Routes,
+    sole_process: bool,
+}
+impl Component for Kernel {
+    const NAME: &'static str = "kernel-svc";
+    type Settings = Settings;
+
+    async fn build(settings: Settings, deps: &Deps) -> Result<Self, BuildError> {
+        atelier_common::metrics::describe(metrics::ALL);
+        let url = if settings.database.is_empty() {
+            format!("sqlite://{}", deps.data_dir.join("atelier.db").display())
+        } else {
+            settings.database.clone()
+        };
+        let store = |error| BuildError::new("the store of jobs", error);
+        let db = Db::connect(&url, &DbSettings::default()).await.map_err(store)?;
+        db.migrate::<Migrator>().await.map_err(store)?;
+        let commits = GroupCommit::new(db.clone(), &deps.tasks, "job-log", settings.max_batch, |tx, batch| {
+            async move {
+                let answers = vec![(); batch.len()];
+                for append in batch {
+                    log::apply(tx, append).await?;
+                }
+                Ok::<_, Error>(answers)
+            }
+            .boxed()
+        });
+        let clients = Clients {
+            providers: ProviderServiceClient::new(deps.peers.get("provider")?)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES),
+            assets: AssetServiceClient::new(deps.peers.get("asset")?).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            signer: deps.signer.clone(),
+        };
+        let registry = Arc::new(nodes::registry());
+        let jobs = Jobs::new(
+            Store::new(db, deps.clock.clone()),
+            commits,
+            Arc::clone(&registry),
+            clients,
+            deps.clock.clone(),
+            &deps.instance.to_string(),
+            Arc::new(settings),
+            deps.tasks.clone(),
+        );
+        let job_api = JobServiceServer::new(JobApi::new(jobs.clone(), deps.tasks.token()))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let routes = Routes::new(job_api).add_service(NodeServiceServer::new(NodeApi::new(registry)));
+        Ok(Self { jobs, routes, sole_process: deps.sole_process })
+    }
+    fn routes(&self) -> Routes {
+        self.routes.clone()
+    }
+    fn descriptor() -> &'static [u8] {
+        atelier_proto::DESCRIPTORS
+    }
+    async fn run(self, tasks: &Tasks) -> Result<(), RunError> {
+        self.jobs.recover(self.sole_process).await.map_err(|error| RunError::new("lost runs", error))?;
+        self.jobs.keep(tasks).await;
+        Ok(())
+    }
+}

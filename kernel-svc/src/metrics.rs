@@ -1,12 +1,20 @@
-//! Names of the kernel's metrics; they are a public interface.
+//! The metrics of the kernel. Names are a public interface.
 
-/// Events shown to subscribers. Counter.
+use atelier_common::metrics::{Kind, Metric};
+use metrics::Unit;
+
+/// Events shown to subscribers.
 pub const EVENTS: &str = "atelier_kernel_events_total";
-/// Runs that this process drives, waiting ones included. Gauge.
+/// Runs that this process drives, waiting ones included.
 pub const RUNNING: &str = "atelier_kernel_running";
 
-/// Describes the metrics to the recorder.
-pub fn describe() {
-    metrics::describe_counter!(EVENTS, metrics::Unit::Count, "events shown to subscribers of runs");
-    metrics::describe_gauge!(RUNNING, metrics::Unit::Count, "runs that this process drives, waiting ones included");
-}
+/// All of them.
+pub const ALL: &[Metric] = &[
+    Metric { name: EVENTS, kind: Kind::Counter, unit: Unit::Count, help: "Events shown to subscribers of runs." },
+    Metric {
+        name: RUNNING,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Runs that this process drives, waiting ones included.",
+    },
+];

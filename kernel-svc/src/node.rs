@@ -253,7 +253,7 @@ pub struct Context {
     pub node_type: Arc<str>,
     /// Its name, if it has one.
     pub node_name: Option<Arc<str>>,
-    /// Its static values: defaults of the type, properties, dynamic properties.
+    /// The values that the workflow states for it, without the defaults of its type.
     pub properties: Arc<Map>,
     /// Types of its outputs by handle, those that the user added included.
     pub outputs: Arc<IndexMap<String, Arc<str>>>,

@@ -193,6 +193,11 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether the bytes of assets that the parameters name must be in the call.
+    fn wants_bytes(&self) -> bool {
+        false
+    }
+
     /// Sends the request. The seam waits for the end of this also when the call is cancelled, so that no id is lost.
     ///
     /// # Errors

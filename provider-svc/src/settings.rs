@@ -105,6 +105,8 @@ pub struct OpenAi {
     pub speech_models: Vec<String>,
     /// Models for chat; the first is the default.
     pub chat_models: Vec<String>,
+    /// Models for transcripts; the first is the default.
+    pub transcription_models: Vec<String>,
     /// Whether its calls cost nothing, as with a server at home. Default false.
     pub free: bool,
     /// Longest wait that the provider may ask for before a retry; more means giving up. Default 2 minutes.
@@ -133,6 +135,7 @@ impl Default for OpenAi {
             image_models: names(&["gpt-image-1.5", "gpt-image-1"]),
             speech_models: names(&["tts-1", "tts-1-hd"]),
             chat_models: names(&["gpt-4o-mini"]),
+            transcription_models: names(&["whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"]),
             free: false,
             longest_wait: Duration::from_secs(120),
             first_pause: Duration::from_millis(500),

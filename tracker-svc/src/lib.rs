@@ -87,7 +87,7 @@ impl Component for Tracker {
         let time = LedgerTime::new(db.backend(), deps.clock.clone());
         let sweep = Sweep::new(db.clone(), time.clone());
         let service = Service {
-            ledger: Ledger::new(db.clone(), time.clone(), &deps.tasks),
+            ledger: Ledger::new(&db, &time, &deps.tasks),
             queries: Queries::new(db.clone()),
             following: Following {
                 instances: Instances::new(db.clone(), time.clone(), settings.lease),

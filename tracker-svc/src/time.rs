@@ -24,13 +24,14 @@ pub struct LedgerTime {
     backend: DbBackend,
     clock: Clock,
     shift: Arc<AtomicI64>,
+    fixed: Option<i64>,
 }
 
 impl LedgerTime {
     /// The clock of a database of this kind; `clock` is used where the database has none of its own.
     #[must_use]
     pub fn new(backend: DbBackend, clock: Clock) -> Self {
-        Self { backend, clock, shift: Arc::default() }
+        Self { backend, clock, shift: Arc::default(), fixed: None }
     }
 
     /// Moves the ledger's time on, for tests: added to the clock in every statement of this process.
@@ -38,15 +39,28 @@ impl LedgerTime {
         self.shift.fetch_add(micros_of(by), Ordering::SeqCst);
     }
 
+    /// The same clock, standing still where it is this process's: for the statements of one transition, so that what
+    /// happens at once has one instant. On PostgreSQL every statement has one instant by itself.
+    #[must_use]
+    pub fn held(&self) -> Self {
+        Self { fixed: Some(self.own()), ..self.clone() }
+    }
+
+    fn own(&self) -> i64 {
+        self.fixed.unwrap_or_else(|| {
+            micros(self.clock.now()).saturating_add(self.shift.load(Ordering::SeqCst))
+        })
+    }
+
     /// SQL that gives the current instant.
     #[must_use]
     pub fn sql(&self) -> String {
-        let shift = self.shift.load(Ordering::SeqCst);
         if self.backend == DbBackend::Postgres {
+            let shift = self.shift.load(Ordering::SeqCst);
             // The same for every column of one statement.
             format!("(CAST(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000 AS BIGINT) + {shift})")
         } else {
-            micros(self.clock.now()).saturating_add(shift).to_string()
+            self.own().to_string()
         }
     }
 

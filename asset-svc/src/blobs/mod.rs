@@ -116,7 +116,6 @@ impl Blobs {
     }
 
     /// Starts a blob of at most `limit` bytes.
-    #[must_use]
     pub fn writer(&self, limit: u64) -> Writer {
         Writer::new(self.clone(), limit)
     }

@@ -105,10 +105,9 @@ fn as_reference(map: &Map) -> Option<MediaRef> {
     if !MEDIA_KINDS.contains(&kind) || !has_content {
         return None;
     }
-    match value::from_json(value::to_json(&Value::map(map.clone()), BytesForm::Tagged)) {
-        Value::Media(media) => Some(MediaRef::clone(&media)),
-        _ => None,
-    }
+    value::from_json(value::to_json(&Value::map(map.clone()), BytesForm::Tagged))
+        .as_media()
+        .cloned()
 }
 
 #[cfg(test)]

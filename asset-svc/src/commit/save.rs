@@ -25,7 +25,7 @@ const MAX_REPEATED: usize = 200_000;
 
 /// A place whose bytes are stored.
 enum Stored {
-    Filled(Model),
+    Filled(Box<Model>),
     Fill(Box<Fill>),
 }
 
@@ -71,7 +71,7 @@ impl Committer {
         let mut rows = self.rows.fill(fills.collect()).await?.into_iter();
         failpoint!("asset.commit.after_rows", Error::Injected);
         let row = |stored| match stored {
-            Stored::Filled(row) => Ok(row),
+            Stored::Filled(row) => Ok(*row),
             Stored::Fill(_) => rows.next().ok_or(Error::Bug("a slot was not filled")),
         };
         stored.into_iter().map(row).collect()
@@ -93,7 +93,7 @@ impl Committer {
         } = place;
         let mut before = Map::new();
         let (take, row) = match content {
-            Content::Filled(row) => return Ok(Stored::Filled(*row)),
+            Content::Filled(row) => return Ok(Stored::Filled(row)),
             Content::Named(row) => {
                 before = rows::metadata_of(&row)?;
                 (may_take(&row, artifact).then(|| Model::clone(&row)), *row)

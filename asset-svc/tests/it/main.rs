@@ -1,5 +1,12 @@
 //! The asset service through its gRPC interface: every case on SQLite and PostgreSQL, with a folder and with memory.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "for tests only"
+)]
+
 mod commit;
 mod download;
 mod faults;

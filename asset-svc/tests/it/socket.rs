@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 
 use crate::world::piece;
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn uploads_and_downloads_over_a_socket() {
     let folder = tempfile::tempdir().unwrap();
     let deps = Deps::new(folder.path(), Signer::random());

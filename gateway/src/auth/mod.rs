@@ -43,7 +43,10 @@ pub(crate) fn identify(
 
 /// The layer in front of everything but the probes.
 pub(crate) async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|ConnectInfo(peer)| *peer);
+    let peer = request
+        .extensions()
+        .get::<ConnectInfo<SocketAddr>>()
+        .map(|ConnectInfo(peer)| *peer);
     let socket = request.uri().path() == "/ws";
     match identify(peer, request.uri(), request.headers(), &app.settings.cors) {
         Ok(caller) => {
@@ -82,7 +85,12 @@ mod tests {
     fn identified(peer: &str) -> Result<Caller, Error> {
         let mut headers = HeaderMap::new();
         headers.insert("host", "127.0.0.1:7777".parse().expect("host"));
-        identify(Some(peer.parse().expect("peer")), &Uri::from_static("/ws"), &headers, &Cors::default())
+        identify(
+            Some(peer.parse().expect("peer")),
+            &Uri::from_static("/ws"),
+            &headers,
+            &Cors::default(),
+        )
     }
 
     #[test]
@@ -90,7 +98,12 @@ mod tests {
         for peer in ["127.0.0.1:5", "127.8.8.8:5", "[::1]:5", "[::ffff:127.0.0.1]:5"] {
             assert_eq!(identified(peer).expect(peer).user_id, "1");
         }
-        for peer in ["10.0.0.7:5", "192.168.1.2:5", "[2001:db8::1]:5", "[::ffff:10.0.0.7]:5"] {
+        for peer in [
+            "10.0.0.7:5",
+            "192.168.1.2:5",
+            "[2001:db8::1]:5",
+            "[::ffff:10.0.0.7]:5",
+        ] {
             assert!(matches!(identified(peer), Err(Error::Unauthenticated)), "{peer}");
         }
         let nobody = identify(None, &Uri::from_static("/"), &HeaderMap::new(), &Cors::default());

@@ -45,7 +45,7 @@ pub(crate) struct AssetPage {
 
 /// Lists assets, newest first.
 #[utoipa::path(
-    get, path = "/assets", tag = "assets", params(AssetsQuery),
+    get, path = "/assets", operation_id = "listAssets", tag = "assets", params(AssetsQuery),
     responses(
         (status = 200, description = "A page", body = AssetPage),
         (status = 400, description = "A parameter is wrong", body = ErrorBody),
@@ -70,14 +70,25 @@ pub(crate) async fn page(app: &App, caller: &Caller, query: AssetsQuery) -> Resu
         since: super::instant("since", query.since.as_deref())?,
     };
     let mut assets = app.clients.assets();
-    let page = app.clients.answer(assets.list_assets(app.clients.request(caller, request))).await?;
-    let assets = page.assets.into_iter().map(|asset| Asset::new(asset, &caller.user_id)).collect();
-    Ok(AssetPage { assets, next: super::next(page.next_page_token) })
+    let page = app
+        .clients
+        .answer(assets.list_assets(app.clients.request(caller, request)))
+        .await?;
+    let assets = page
+        .assets
+        .into_iter()
+        .map(|asset| Asset::new(asset, &caller.user_id))
+        .collect();
+    Ok(AssetPage {
+        assets,
+        next: super::next(page.next_page_token),
+    })
 }
 
 /// One asset.
 #[utoipa::path(
-    get, path = "/assets/{id}", tag = "assets", params(("id" = String, Path, description = "The asset")),
+    get, path = "/assets/{id}", operation_id = "getAsset", tag = "assets",
+    params(("id" = String, Path, description = "The asset")),
     responses(
         (status = 200, description = "The asset", body = Asset),
         (status = 404, description = "No such asset", body = ErrorBody),
@@ -96,5 +107,10 @@ pub(crate) async fn get(
 pub(crate) async fn fetch(app: &App, caller: &Caller, asset_id: String) -> Result<AssetMessage, Error> {
     let mut assets = app.clients.assets();
     let request = app.clients.request(caller, GetAssetRequest { asset_id });
-    Ok(app.clients.answer(assets.get_asset(request)).await?.asset.unwrap_or_default())
+    Ok(app
+        .clients
+        .answer(assets.get_asset(request))
+        .await?
+        .asset
+        .unwrap_or_default())
 }

@@ -25,7 +25,7 @@ pub(crate) struct Checked {
 
 /// Checks a graph.
 #[utoipa::path(
-    post, path = "/check", tag = "jobs", request_body = graph::JobBody,
+    post, path = "/check", operation_id = "checkGraph", tag = "jobs", request_body = graph::JobBody,
     responses(
         (status = 200, description = "What is wrong with it", body = Checked),
         (status = 400, description = "The body is no graph", body = ErrorBody),
@@ -39,10 +39,21 @@ pub(crate) async fn check(
     JsonBody(body): JsonBody,
 ) -> Result<Json<Checked>, Error> {
     let request = graph::run_request(body)?;
-    let graph_json = request.graph_json.ok_or_else(|| Error::field("graph", "is missing: give graph or workflow"))?;
-    let request = CheckGraphRequest { graph_json, params: request.params };
+    let graph_json = request
+        .graph_json
+        .ok_or_else(|| Error::field("graph", "is missing: give graph or workflow"))?;
+    let request = CheckGraphRequest {
+        graph_json,
+        params: request.params,
+    };
     let mut jobs = app.clients.jobs();
-    let answer = app.clients.answer(jobs.check_graph(app.clients.request(&caller, request))).await?;
+    let answer = app
+        .clients
+        .answer(jobs.check_graph(app.clients.request(&caller, request)))
+        .await?;
     let issues: Vec<Issue> = answer.issues.into_iter().map(Into::into).collect();
-    Ok(Json(Checked { ok: issues.is_empty(), issues }))
+    Ok(Json(Checked {
+        ok: issues.is_empty(),
+        issues,
+    }))
 }

@@ -54,7 +54,7 @@ pub(crate) struct Costs {
 
 /// Sums up costs. Nothing is capped, currencies are never merged.
 #[utoipa::path(
-    get, path = "/costs", tag = "costs", params(CostsQuery),
+    get, path = "/costs", operation_id = "summarizeCosts", tag = "costs", params(CostsQuery),
     responses(
         (status = 200, description = "The sums", body = Costs),
         (status = 400, description = "A parameter is wrong", body = ErrorBody),
@@ -66,7 +66,12 @@ pub(crate) async fn get(
     Query(query): Query<CostsQuery>,
 ) -> Result<Json<Costs>, Error> {
     let statuses = "running, completed, failed, cancelled, interrupted";
-    let status = super::word("status", query.status.as_deref(), words::parse_generation_status, statuses)?;
+    let status = super::word(
+        "status",
+        query.status.as_deref(),
+        words::parse_generation_status,
+        statuses,
+    )?;
     let groups = "provider, model, capability, job, day, node";
     let group = super::word("group", query.group.as_deref(), words::parse_cost_group, groups)?;
     let filter = GenerationFilter {
@@ -82,9 +87,18 @@ pub(crate) async fn get(
         until: super::instant("until", query.until.as_deref())?,
         workflow_id: query.workflow_id,
     };
-    let request = SummarizeCostsRequest { filter: Some(filter), group: group.unwrap_or_default().into() };
+    let request = SummarizeCostsRequest {
+        filter: Some(filter),
+        group: group.unwrap_or_default().into(),
+    };
     let mut ledger = app.clients.ledger();
-    let sums = app.clients.answer(ledger.summarize_costs(app.clients.request(&caller, request))).await?;
+    let sums = app
+        .clients
+        .answer(ledger.summarize_costs(app.clients.request(&caller, request)))
+        .await?;
     let total = sums.total.unwrap_or_default().into();
-    Ok(Json(Costs { total, groups: sums.groups.into_iter().map(Into::into).collect() }))
+    Ok(Json(Costs {
+        total,
+        groups: sums.groups.into_iter().map(Into::into).collect(),
+    }))
 }

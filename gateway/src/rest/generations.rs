@@ -61,7 +61,7 @@ pub(crate) struct GenerationPage {
 
 /// Lists calls to providers, newest first.
 #[utoipa::path(
-    get, path = "/generations", tag = "generations", params(GenerationsQuery),
+    get, path = "/generations", operation_id = "listGenerations", tag = "generations", params(GenerationsQuery),
     responses(
         (status = 200, description = "A page", body = GenerationPage),
         (status = 400, description = "A parameter is wrong", body = ErrorBody),
@@ -72,7 +72,12 @@ pub(crate) async fn list(
     Who(caller): Who,
     Query(query): Query<GenerationsQuery>,
 ) -> Result<Json<GenerationPage>, Error> {
-    let status = super::word("status", query.status.as_deref(), words::parse_generation_status, STATUSES)?;
+    let status = super::word(
+        "status",
+        query.status.as_deref(),
+        words::parse_generation_status,
+        STATUSES,
+    )?;
     let filter = GenerationFilter {
         status: status.map(Into::into),
         provider: query.provider,
@@ -92,14 +97,21 @@ pub(crate) async fn list(
         page_token: query.cursor.unwrap_or_default(),
     };
     let mut ledger = app.clients.ledger();
-    let page = app.clients.answer(ledger.list_generations(app.clients.request(&caller, request))).await?;
+    let page = app
+        .clients
+        .answer(ledger.list_generations(app.clients.request(&caller, request)))
+        .await?;
     let generations = page.generations.into_iter().map(Into::into).collect();
-    Ok(Json(GenerationPage { generations, next: super::next(page.next_page_token) }))
+    Ok(Json(GenerationPage {
+        generations,
+        next: super::next(page.next_page_token),
+    }))
 }
 
 /// One call to a provider. A unique prefix of its id, eight characters or more, is enough.
 #[utoipa::path(
-    get, path = "/generations/{id}", tag = "generations", params(("id" = String, Path, description = "The call")),
+    get, path = "/generations/{id}", operation_id = "getGeneration", tag = "generations",
+    params(("id" = String, Path, description = "The call")),
     responses(
         (status = 200, description = "The call", body = Generation),
         (status = 404, description = "No such call", body = ErrorBody),
@@ -111,7 +123,9 @@ pub(crate) async fn get(
     Path(id): Path<String>,
 ) -> Result<Json<Generation>, Error> {
     let mut ledger = app.clients.ledger();
-    let request = app.clients.request(&caller, GetGenerationRequest { generation_id: id });
+    let request = app
+        .clients
+        .request(&caller, GetGenerationRequest { generation_id: id });
     let answer = app.clients.answer(ledger.get_generation(request)).await?;
     Ok(Json(answer.generation.unwrap_or_default().into()))
 }
@@ -133,7 +147,7 @@ pub(crate) struct GenerationCancelled {
 
 /// Cancels a running call. The answer for settled, unknown and foreign ones is the same.
 #[utoipa::path(
-    post, path = "/generations/{id}/cancel", tag = "generations",
+    post, path = "/generations/{id}/cancel", operation_id = "cancelGeneration", tag = "generations",
     params(("id" = String, Path, description = "The call")),
     responses((status = 200, description = "What became of it", body = GenerationCancelled))
 )]
@@ -143,8 +157,18 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Json<GenerationCancelled>, Error> {
     let mut models = app.clients.models();
-    let request = app.clients.request(&caller, CancelGenerationRequest { generation_id: id.clone() });
+    let request = app.clients.request(
+        &caller,
+        CancelGenerationRequest {
+            generation_id: id.clone(),
+        },
+    );
     let answer = app.clients.answer(models.cancel_generation(request)).await?;
     let status = Some(answer.status).filter(|status| !status.is_empty());
-    Ok(Json(GenerationCancelled { generation_id: id, cancelled: answer.cancelled, status, error: answer.error }))
+    Ok(Json(GenerationCancelled {
+        generation_id: id,
+        cancelled: answer.cancelled,
+        status,
+        error: answer.error,
+    }))
 }

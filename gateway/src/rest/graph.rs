@@ -7,11 +7,15 @@ use serde_json::{Map, Value as Json};
 use utoipa::ToSchema;
 
 use crate::error::Error;
+use crate::wire::value::is_too_deep;
 use crate::wire::words;
 
 /// What to run. One of `graph`, `workflow` and `workflow_id` is needed; a graph wins.
 #[derive(Debug, Deserialize, ToSchema)]
-#[expect(dead_code, reason = "the shape for the description of the interface; bodies are read field by field")]
+#[expect(
+    dead_code,
+    reason = "the shape for the description of the interface; bodies are read field by field"
+)]
 pub(crate) struct JobBody {
     /// `{"nodes": […], "edges": […]}`.
     #[schema(value_type = Option<Object>)]
@@ -34,7 +38,10 @@ pub(crate) struct JobBody {
 
 /// How a run runs.
 #[derive(Debug, Deserialize, ToSchema)]
-#[expect(dead_code, reason = "the shape for the description of the interface; bodies are read field by field")]
+#[expect(
+    dead_code,
+    reason = "the shape for the description of the interface; bodies are read field by field"
+)]
 pub(crate) struct JobOptions {
     /// `full`, `outputs` or `terminal`: how much subscribers are told. Default `full`.
     event_detail: Option<String>,
@@ -49,7 +56,9 @@ pub(crate) struct JobOptions {
 /// # Errors
 /// A wrong field.
 pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
-    let Json::Object(mut body) = body else { return Err(Error::field("body", "must be an object")) };
+    let Json::Object(mut body) = body else {
+        return Err(Error::field("body", "must be an object"));
+    };
     let graph = match take(&mut body, "graph") {
         Some(graph) => Some(checked("graph", graph)?),
         None => take(&mut body, "workflow").map(workflow_graph).transpose()?,
@@ -57,12 +66,18 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
     body.remove("workflow");
     let workflow_id = text(&mut body, "workflow_id")?;
     if graph.is_none() && workflow_id.is_none() {
-        return Err(Error::field("graph", "is missing: give graph, workflow or workflow_id"));
+        return Err(Error::field(
+            "graph",
+            "is missing: give graph, workflow or workflow_id",
+        ));
     }
     let params = match take(&mut body, "params") {
         None => None,
         Some(params) => {
             let map = map_from_json(params).ok_or_else(|| Error::field("params", "must be an object"))?;
+            if is_too_deep(&map) {
+                return Err(Error::field("params", "is nested too deeply"));
+            }
             Some((&map).into())
         }
     };
@@ -72,22 +87,37 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
     if let Some(unknown) = body.keys().next() {
         return Err(Error::field(unknown, "is not a field of this request"));
     }
-    Ok(RunJobRequest { job_id, workflow_id, graph_json: graph.map(|graph| graph.to_string()), params, name, options })
+    Ok(RunJobRequest {
+        job_id,
+        workflow_id,
+        graph_json: graph.map(|graph| graph.to_string()),
+        params,
+        name,
+        options,
+    })
 }
 
 /// The graph of a workflow file.
 fn workflow_graph(workflow: Json) -> Result<Json, Error> {
-    let Json::Object(mut file) = workflow else { return Err(Error::field("workflow", "must be an object")) };
+    let Json::Object(mut file) = workflow else {
+        return Err(Error::field("workflow", "must be an object"));
+    };
     match take(&mut file, "graph") {
         Some(graph) => checked("workflow.graph", graph),
         None if file.contains_key("nodes") => {
             let (nodes, edges) = (file.remove("nodes"), file.remove("edges"));
             let mut graph = Map::new();
             graph.insert("nodes".to_owned(), nodes.unwrap_or_default());
-            graph.insert("edges".to_owned(), edges.unwrap_or_else(|| Json::Array(Vec::new())));
+            graph.insert(
+                "edges".to_owned(),
+                edges.unwrap_or_else(|| Json::Array(Vec::new())),
+            );
             checked("workflow", Json::Object(graph))
         }
-        None => Err(Error::field("workflow", "has neither a graph nor nodes and edges")),
+        None => Err(Error::field(
+            "workflow",
+            "has neither a graph nor nodes and edges",
+        )),
     }
 }
 
@@ -109,7 +139,9 @@ pub(crate) fn checked(field: &str, graph: Json) -> Result<Json, Error> {
 }
 
 fn run_options(options: Json) -> Result<RunOptions, Error> {
-    let Json::Object(mut options) = options else { return Err(Error::field("options", "must be an object")) };
+    let Json::Object(mut options) = options else {
+        return Err(Error::field("options", "must be an object"));
+    };
     let detail = text(&mut options, "event_detail")?;
     let detail = super::word(
         "options.event_detail",
@@ -118,15 +150,22 @@ fn run_options(options: Json) -> Result<RunOptions, Error> {
         "full, outputs, terminal",
     )?;
     let keep = text(&mut options, "asset_persistence")?;
-    let keep =
-        super::word("options.asset_persistence", keep.as_deref(), words::parse_asset_persistence, "auto, temporary")?;
+    let keep = super::word(
+        "options.asset_persistence",
+        keep.as_deref(),
+        words::parse_asset_persistence,
+        "auto, temporary",
+    )?;
     let strict = match take(&mut options, "strict") {
         None => false,
         Some(Json::Bool(strict)) => strict,
         Some(_) => return Err(Error::field("options.strict", "must be true or false")),
     };
     if let Some(unknown) = options.keys().next() {
-        return Err(Error::field(format!("options.{unknown}"), "is not a field of this request"));
+        return Err(Error::field(
+            format!("options.{unknown}"),
+            "is not a field of this request",
+        ));
     }
     Ok(RunOptions {
         event_detail: detail.unwrap_or_default().into(),
@@ -175,7 +214,10 @@ mod tests {
             assert_eq!(request.graph_json.expect("graph"), graph.to_string());
         }
         let saved = run_request(json!({"workflow_id": "W"})).expect("request");
-        assert_eq!((saved.workflow_id.as_deref(), saved.graph_json), (Some("W"), None));
+        assert_eq!(
+            (saved.workflow_id.as_deref(), saved.graph_json),
+            (Some("W"), None)
+        );
     }
 
     #[test]
@@ -185,8 +227,16 @@ mod tests {
         assert_eq!(field_of(json!({})), "graph");
         assert_eq!(field_of(json!({"graph": {"edges": []}})), "graph.nodes");
         assert_eq!(field_of(json!({"graph": graph, "params": [1]})), "params");
+        let deep = (0..60).fold(json!(1), |inner, _| json!([inner]));
+        assert_eq!(
+            field_of(json!({"graph": graph, "params": {"deep": deep}})),
+            "params"
+        );
         assert_eq!(field_of(json!({"graph": graph, "parms": {}})), "parms");
-        assert_eq!(field_of(json!({"graph": graph, "options": {"event_detail": "some"}})), "options.event_detail");
+        assert_eq!(
+            field_of(json!({"graph": graph, "options": {"event_detail": "some"}})),
+            "options.event_detail"
+        );
         assert_eq!(field_of(json!({"graph": graph, "job_id": 7})), "job_id");
         assert_eq!(field_of(json!({"workflow": {"name": "x"}})), "workflow");
     }

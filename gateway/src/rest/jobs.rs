@@ -46,7 +46,7 @@ pub(crate) struct RunQuery {
 /// What is wrong with the graph is told by the run: it is created and fails with issues. Repeating a request with the
 /// same `job_id` and body answers with the first run.
 #[utoipa::path(
-    post, path = "/jobs", tag = "jobs", params(RunQuery), request_body = graph::JobBody,
+    post, path = "/jobs", operation_id = "runJob", tag = "jobs", params(RunQuery), request_body = graph::JobBody,
     responses(
         (status = 201, description = "The run was created", body = Job),
         (status = 200, description = "The run was there already", body = Job),
@@ -71,10 +71,16 @@ pub(crate) async fn run(
         return Err(Error::Draining);
     }
     let mut jobs = app.clients.jobs();
-    let RunJobResponse { job, created } =
-        app.clients.answer(jobs.run_job(app.clients.request(&caller, request))).await?;
+    let RunJobResponse { job, created } = app
+        .clients
+        .answer(jobs.run_job(app.clients.request(&caller, request)))
+        .await?;
     let mut job = job.unwrap_or_default();
-    let mut status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut status = if created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     if let Some(wait) = wait
         && !words::is_terminal(job.status)
     {
@@ -82,27 +88,38 @@ pub(crate) async fn run(
         let ended = tokio::time::timeout(wait, until_end(&app, &caller, &job.job_id));
         let in_time = matches!(token.run_until_cancelled(ended).await, Some(Ok(Ok(()))));
         job = fetch(&app, &caller, &job.job_id).await?;
-        // The graph is for GET; whoever sent it has it.
-        job.graph_json = None;
         if !in_time && !words::is_terminal(job.status) {
             status = StatusCode::ACCEPTED;
         }
     }
+    // Whoever sent the graph has it.
+    job.graph_json = None;
     let job = with_cost(&app, &caller, job).await;
     Ok((status, Json(job)).into_response())
 }
 
 fn wait_of(text: &str) -> Result<Duration, Error> {
-    let seconds = if text.is_empty() { Some(DEFAULT_WAIT) } else { text.parse().ok() };
+    let seconds = if text.is_empty() {
+        Some(DEFAULT_WAIT)
+    } else {
+        text.parse().ok()
+    };
     match seconds.filter(|seconds| *seconds <= MAX_WAIT) {
         Some(seconds) => Ok(Duration::from_secs(seconds)),
-        None => Err(Error::field("wait", format!("must be a number of seconds up to {MAX_WAIT}"))),
+        None => Err(Error::field(
+            "wait",
+            format!("must be a number of seconds up to {MAX_WAIT}"),
+        )),
     }
 }
 
 /// Waits for the last event of a run. Cancel safe.
 async fn until_end(app: &App, caller: &Caller, job_id: &str) -> Result<(), Error> {
-    let cursor = Cursor { job_id: job_id.to_owned(), after_seq: 0, replay_only: false };
+    let cursor = Cursor {
+        job_id: job_id.to_owned(),
+        after_seq: 0,
+        replay_only: false,
+    };
     let mut events = std::pin::pin!(watch(app.clone(), caller.clone(), cursor));
     while let Some(item) = events.next().await {
         if let Item::Event(event) = item?
@@ -116,9 +133,19 @@ async fn until_end(app: &App, caller: &Caller, job_id: &str) -> Result<(), Error
 
 /// One run, with its graph.
 pub(crate) async fn fetch(app: &App, caller: &Caller, job_id: &str) -> Result<JobMessage, Error> {
-    let request = app.clients.request(caller, GetJobRequest { job_id: job_id.to_owned() });
+    let request = app.clients.request(
+        caller,
+        GetJobRequest {
+            job_id: job_id.to_owned(),
+        },
+    );
     let mut jobs = app.clients.jobs();
-    Ok(app.clients.answer(jobs.get_job(request)).await?.job.unwrap_or_default())
+    Ok(app
+        .clients
+        .answer(jobs.get_job(request))
+        .await?
+        .job
+        .unwrap_or_default())
 }
 
 async fn with_cost(app: &App, caller: &Caller, job: JobMessage) -> Job {
@@ -128,10 +155,20 @@ async fn with_cost(app: &App, caller: &Caller, job: JobMessage) -> Job {
 
 /// What the calls of a run cost; not known while the ledger cannot be reached, which is no reason to hide the run.
 async fn cost_of(app: &App, caller: &Caller, job_id: &str) -> Option<CostSummary> {
-    let filter = GenerationFilter { job_id: Some(job_id.to_owned()), ..GenerationFilter::default() };
-    let request = SummarizeCostsRequest { filter: Some(filter), ..SummarizeCostsRequest::default() };
+    let filter = GenerationFilter {
+        job_id: Some(job_id.to_owned()),
+        ..GenerationFilter::default()
+    };
+    let request = SummarizeCostsRequest {
+        filter: Some(filter),
+        ..SummarizeCostsRequest::default()
+    };
     let mut ledger = app.clients.ledger();
-    match app.clients.answer(ledger.summarize_costs(app.clients.request(caller, request))).await {
+    match app
+        .clients
+        .answer(ledger.summarize_costs(app.clients.request(caller, request)))
+        .await
+    {
         Ok(summary) => Some(summary.total.unwrap_or_default()),
         Err(error) => {
             tracing::warn!(job_id, %error, "the cost of a run is not known");
@@ -167,7 +204,7 @@ pub(crate) struct JobPage {
 
 /// Lists runs, newest first.
 #[utoipa::path(
-    get, path = "/jobs", tag = "jobs", params(JobsQuery),
+    get, path = "/jobs", operation_id = "listJobs", tag = "jobs", params(JobsQuery),
     responses(
         (status = 200, description = "A page", body = JobPage),
         (status = 400, description = "A parameter is wrong", body = ErrorBody),
@@ -187,14 +224,25 @@ pub(crate) async fn list(
         workflow_id: query.workflow_id,
     };
     let mut jobs = app.clients.jobs();
-    let page = app.clients.answer(jobs.list_jobs(app.clients.request(&caller, request))).await?;
-    let jobs = stream::iter(page.jobs).map(|job| with_cost(&app, &caller, job)).buffered(SUMS_AT_ONCE).collect().await;
-    Ok(Json(JobPage { jobs, next: super::next(page.next_page_token) }))
+    let page = app
+        .clients
+        .answer(jobs.list_jobs(app.clients.request(&caller, request)))
+        .await?;
+    let jobs = stream::iter(page.jobs)
+        .map(|job| with_cost(&app, &caller, job))
+        .buffered(SUMS_AT_ONCE)
+        .collect()
+        .await;
+    Ok(Json(JobPage {
+        jobs,
+        next: super::next(page.next_page_token),
+    }))
 }
 
 /// One run, with its graph.
 #[utoipa::path(
-    get, path = "/jobs/{id}", tag = "jobs", params(("id" = String, Path, description = "The run")),
+    get, path = "/jobs/{id}", operation_id = "getJob", tag = "jobs",
+    params(("id" = String, Path, description = "The run")),
     responses(
         (status = 200, description = "The run", body = Job),
         (status = 404, description = "No such run", body = ErrorBody),
@@ -222,7 +270,8 @@ pub(crate) struct JobCancelled {
 
 /// Cancels a run. One that ended already is no error.
 #[utoipa::path(
-    post, path = "/jobs/{id}/cancel", tag = "jobs", params(("id" = String, Path, description = "The run")),
+    post, path = "/jobs/{id}/cancel", operation_id = "cancelJob", tag = "jobs",
+    params(("id" = String, Path, description = "The run")),
     responses(
         (status = 200, description = "What became of it", body = JobCancelled),
         (status = 404, description = "No such run", body = ErrorBody),
@@ -234,8 +283,14 @@ pub(crate) async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Json<JobCancelled>, Error> {
     let mut jobs = app.clients.jobs();
-    let request = app.clients.request(&caller, CancelJobRequest { job_id: id.clone() });
+    let request = app
+        .clients
+        .request(&caller, CancelJobRequest { job_id: id.clone() });
     let answer = app.clients.answer(jobs.cancel_job(request)).await?;
     let status = words::job_status(answer.job.map_or(0, |job| job.status));
-    Ok(Json(JobCancelled { job_id: id, cancelled: answer.cancelled, status }))
+    Ok(Json(JobCancelled {
+        job_id: id,
+        cancelled: answer.cancelled,
+        status,
+    }))
 }

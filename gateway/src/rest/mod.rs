@@ -46,12 +46,23 @@ fn next(token: String) -> Option<String> {
 /// A wrong field, when it is neither.
 fn instant(field: &str, text: Option<&str>) -> Result<Option<Timestamp>, Error> {
     let Some(text) = text else { return Ok(None) };
-    let at = DateTime::parse_from_rfc3339(text).map(|at| at.with_timezone(&Utc)).ok();
-    let day = || text.parse::<NaiveDate>().ok().map(|day| day.and_time(NaiveTime::MIN).and_utc());
+    let at = DateTime::parse_from_rfc3339(text)
+        .map(|at| at.with_timezone(&Utc))
+        .ok();
+    let day = || {
+        text.parse::<NaiveDate>()
+            .ok()
+            .map(|day| day.and_time(NaiveTime::MIN).and_utc())
+    };
     let at = at.or_else(day).ok_or_else(|| {
-        Error::field(field, "must be an instant like 2026-11-30T12:00:00Z, or a day like 2026-11-30")
+        Error::field(
+            field,
+            "must be an instant like 2026-11-30T12:00:00Z, or a day like 2026-11-30",
+        )
     })?;
-    Ok(Some(atelier_proto::time::proto_from_micros(at.timestamp_micros())))
+    Ok(Some(atelier_proto::time::proto_from_micros(
+        at.timestamp_micros(),
+    )))
 }
 
 /// A word of a closed set.
@@ -65,7 +76,9 @@ fn word<T>(
     known: &str,
 ) -> Result<Option<T>, Error> {
     let Some(text) = text else { return Ok(None) };
-    parse(text).map(Some).ok_or_else(|| Error::field(field, format!("must be one of {known}")))
+    parse(text)
+        .map(Some)
+        .ok_or_else(|| Error::field(field, format!("must be one of {known}")))
 }
 
 #[cfg(test)]
@@ -77,7 +90,9 @@ mod tests {
         assert_eq!(page_size(None).expect("default"), 50);
         assert!(page_size(Some(0)).is_err() && page_size(Some(501)).is_err() && page_size(Some(-1)).is_err());
         let day = instant("since", Some("2026-11-30")).expect("day").expect("some");
-        let at = instant("since", Some("2026-11-30T01:00:00+01:00")).expect("instant").expect("some");
+        let at = instant("since", Some("2026-11-30T01:00:00+01:00"))
+            .expect("instant")
+            .expect("some");
         assert_eq!(day, at);
         assert!(instant("since", Some("yesterday")).is_err());
     }

@@ -32,7 +32,7 @@ pub(crate) struct ModelList {
 
 /// Lists models.
 #[utoipa::path(
-    get, path = "/models", tag = "models", params(ModelsQuery),
+    get, path = "/models", operation_id = "listModels", tag = "models", params(ModelsQuery),
     responses((status = 200, description = "The models", body = ModelList))
 )]
 pub(crate) async fn list(
@@ -40,8 +40,16 @@ pub(crate) async fn list(
     Who(caller): Who,
     Query(query): Query<ModelsQuery>,
 ) -> Result<Json<ModelList>, Error> {
-    let request = ListModelsRequest { provider: query.provider, capability: query.capability };
+    let request = ListModelsRequest {
+        provider: query.provider,
+        capability: query.capability,
+    };
     let mut models = app.clients.models();
-    let answer = app.clients.answer(models.list_models(app.clients.request(&caller, request))).await?;
-    Ok(Json(ModelList { models: answer.models.into_iter().map(Into::into).collect() }))
+    let answer = app
+        .clients
+        .answer(models.list_models(app.clients.request(&caller, request)))
+        .await?;
+    Ok(Json(ModelList {
+        models: answer.models.into_iter().map(Into::into).collect(),
+    }))
 }

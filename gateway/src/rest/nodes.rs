@@ -34,7 +34,7 @@ pub(crate) struct NodeList {
 
 /// Lists node types.
 #[utoipa::path(
-    get, path = "/nodes", tag = "nodes", params(NodesQuery),
+    get, path = "/nodes", operation_id = "listNodeTypes", tag = "nodes", params(NodesQuery),
     responses((status = 200, description = "The types", body = NodeList))
 )]
 pub(crate) async fn list(
@@ -47,15 +47,24 @@ pub(crate) async fn list(
 
 /// Node types, for every surface.
 pub(crate) async fn all(app: &App, caller: &Caller, query: NodesQuery) -> Result<NodeList, Error> {
-    let request = ListNodeTypesRequest { namespace: query.namespace, query: query.query };
+    let request = ListNodeTypesRequest {
+        namespace: query.namespace,
+        query: query.query,
+    };
     let mut nodes = app.clients.nodes();
-    let answer = app.clients.answer(nodes.list_node_types(app.clients.request(caller, request))).await?;
-    Ok(NodeList { nodes: answer.node_types.into_iter().map(Into::into).collect() })
+    let answer = app
+        .clients
+        .answer(nodes.list_node_types(app.clients.request(caller, request)))
+        .await?;
+    Ok(NodeList {
+        nodes: answer.node_types.into_iter().map(Into::into).collect(),
+    })
 }
 
 /// One node type.
 #[utoipa::path(
-    get, path = "/nodes/{type}", tag = "nodes", params(("type" = String, Path, description = "The dotted type")),
+    get, path = "/nodes/{type}", operation_id = "getNodeType", tag = "nodes",
+    params(("type" = String, Path, description = "The dotted type")),
     responses(
         (status = 200, description = "The type", body = NodeType),
         (status = 404, description = "No such type", body = ErrorBody),

@@ -36,14 +36,14 @@ pub(crate) struct Liveness {
 }
 
 /// Whether the process works at all.
-#[utoipa::path(get, path = "/livez", tag = "probes", responses((status = 200, description = "It does", body = Liveness)))]
+#[utoipa::path(get, path = "/livez", operation_id = "live", tag = "probes", responses((status = 200, description = "It does", body = Liveness)))]
 pub(crate) async fn live() -> Json<Liveness> {
     Json(Liveness { status: "alive" })
 }
 
 /// Whether the process can serve.
 #[utoipa::path(
-    get, path = "/readyz", tag = "probes",
+    get, path = "/readyz", operation_id = "ready", tag = "probes",
     responses(
         (status = 200, description = "It can", body = Readiness),
         (status = 503, description = "It cannot", body = Readiness),
@@ -52,19 +52,39 @@ pub(crate) async fn live() -> Json<Liveness> {
 pub(crate) async fn ready(State(app): State<App>) -> Response {
     let mut gates: Vec<_> = match app.health.ready() {
         Ok(()) => Vec::new(),
-        Err(closed) => closed.into_iter().map(|(gate, reason)| Gate { gate, reason }).collect(),
+        Err(closed) => closed
+            .into_iter()
+            .map(|(gate, reason)| Gate { gate, reason })
+            .collect(),
     };
     if app.tasks.stopping() {
-        gates.push(Gate { gate: "process".to_owned(), reason: "is going down".to_owned() });
+        gates.push(Gate {
+            gate: "process".to_owned(),
+            reason: "is going down".to_owned(),
+        });
     }
     if gates.is_empty() {
-        return Json(Readiness { status: "ready", gates }).into_response();
+        return Json(Readiness {
+            status: "ready",
+            gates,
+        })
+        .into_response();
     }
-    (StatusCode::SERVICE_UNAVAILABLE, Json(Readiness { status: "not_ready", gates })).into_response()
+    (
+        StatusCode::SERVICE_UNAVAILABLE,
+        Json(Readiness {
+            status: "not_ready",
+            gates,
+        }),
+    )
+        .into_response()
 }
 
 /// The metrics of the process, in the Prometheus text format.
-#[utoipa::path(get, path = "/metrics", tag = "probes", responses((status = 200, description = "The page", body = String)))]
+#[utoipa::path(get, path = "/metrics", operation_id = "metrics", tag = "probes", responses((status = 200, description = "The page", body = String)))]
 pub(crate) async fn metrics() -> impl IntoResponse {
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], atelier_common::metrics::render())
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
+        atelier_common::metrics::render(),
+    )
 }

@@ -14,11 +14,15 @@ pub(crate) enum Wanted {
 /// Reads the header. A range beyond the end is cut to it; several ranges are not served; what is no range of bytes is
 /// ignored, as HTTP says.
 pub(crate) fn wanted(header: Option<&str>, size: u64) -> Wanted {
-    let Some(ranges) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else { return Wanted::All };
+    let Some(ranges) = header.and_then(|header| header.trim().strip_prefix("bytes=")) else {
+        return Wanted::All;
+    };
     if ranges.contains(',') {
         return Wanted::Unsatisfiable;
     }
-    let Some((first, last)) = ranges.trim().split_once('-') else { return Wanted::All };
+    let Some((first, last)) = ranges.trim().split_once('-') else {
+        return Wanted::All;
+    };
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let end = size.saturating_sub(1);
     match (first.trim().is_empty(), last.trim().is_empty()) {
@@ -48,7 +52,13 @@ mod tests {
         for header in ["bytes=-10", "bytes=990-", "bytes=990-5000"] {
             assert_eq!(of(header), Wanted::Part(990, 999), "{header}");
         }
-        for header in ["bytes=2000-", "bytes=0-1,5-6", "bytes=1000-", "bytes=-0", "bytes=5-4"] {
+        for header in [
+            "bytes=2000-",
+            "bytes=0-1,5-6",
+            "bytes=1000-",
+            "bytes=-0",
+            "bytes=5-4",
+        ] {
             assert_eq!(of(header), Wanted::Unsatisfiable, "{header}");
         }
         for header in ["bytes=-", "items=0-1", "bytes=a-b", "bytes=7", ""] {

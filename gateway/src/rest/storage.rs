@@ -16,7 +16,7 @@ use crate::problem::ErrorBody;
 
 /// The bytes behind the address of a value on the wire.
 #[utoipa::path(
-    get, path = "/api/storage/{key}", tag = "assets",
+    get, path = "/api/storage/{key}", operation_id = "downloadStored", tag = "assets",
     params(("key" = String, Path, description = "`<asset>.<ext>` or `<user>/<asset>.<ext>`")),
     responses(
         (status = 200, description = "The bytes", content_type = "application/octet-stream"),
@@ -43,7 +43,12 @@ pub(crate) async fn get(
 
 /// What the store says of an asset that is not there: one of another user looks the same.
 fn missing() -> Error {
-    let problem = reason::Problem::new(Code::NotFound, reason::ASSET_NOT_FOUND, "asset.atelier", "asset not found");
+    let problem = reason::Problem::new(
+        Code::NotFound,
+        reason::ASSET_NOT_FOUND,
+        "asset.atelier",
+        "asset not found",
+    );
     Error::Service(Box::new(problem.into()))
 }
 
@@ -56,7 +61,9 @@ fn parse(key: &str) -> Option<(Option<&str>, &str)> {
     let is_name = |text: &str| {
         !text.is_empty()
             && !text.contains("..")
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+            && text
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
     };
     let id = name.rsplit_once('.').map_or(name, |(id, _)| id);
     (is_name(name) && !id.is_empty() && user.is_none_or(is_name)).then_some((user, id))
@@ -71,7 +78,18 @@ mod tests {
         assert_eq!(parse("A1.png"), Some((None, "A1")));
         assert_eq!(parse("1/A1.png"), Some((Some("1"), "A1")));
         assert_eq!(parse("1/A1"), Some((Some("1"), "A1")));
-        for bad in ["", "../x", "1/../x", "..", "a/b/c.png", "/x.png", "1/", ".png", "a b.png", "1/x\\y"] {
+        for bad in [
+            "",
+            "../x",
+            "1/../x",
+            "..",
+            "a/b/c.png",
+            "/x.png",
+            "1/",
+            ".png",
+            "a b.png",
+            "1/x\\y",
+        ] {
             assert_eq!(parse(bad), None, "{bad}");
         }
     }

@@ -24,6 +24,31 @@ pub(crate) fn map_for(map: Option<MapValue>, user_id: &str) -> Option<Map> {
     }
 }
 
+/// Messages within messages that the decoder of contracts takes, less what stands around a value.
+const MAX_NESTED: usize = 80;
+
+/// Whether a map is nested deeper than messages between services can be.
+pub(crate) fn is_too_deep(map: &Map) -> bool {
+    let mut level: Vec<(&Value, usize)> = map.values().map(|value| (value, 3)).collect();
+    while let Some((value, depth)) = level.pop() {
+        if depth > MAX_NESTED {
+            return true;
+        }
+        match value {
+            Value::List(values) => level.extend(values.iter().map(|value| (value, depth + 2))),
+            Value::Map(map) => level.extend(map.values().map(|value| (value, depth + 3))),
+            Value::Media(media) => level.extend(media.extra.values().map(|value| (value, depth + 4))),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Int(_)
+            | Value::Float(_)
+            | Value::Str(_)
+            | Value::Bytes(_) => {}
+        }
+    }
+    false
+}
+
 /// A value of the contracts as clients see it; null when it is not valid.
 pub(crate) fn value_for(value: Option<atelier_proto::common::v1::Value>, user_id: &str) -> Value {
     match value.map(Value::try_from) {
@@ -55,16 +80,21 @@ pub(crate) fn public(value: &Value, user_id: &str) -> Value {
         Value::Bytes(bytes) if bytes.len() <= BARE_BYTES => value.clone(),
         Value::Bytes(bytes) => length_of(bytes.len()),
         Value::List(values) => Value::list(values.iter().map(|value| public(value, user_id)).collect()),
-        Value::Map(map) => {
-            as_media(map).map_or_else(|| public_map(map, user_id).into(), |media| reference(&media, user_id))
-        }
+        Value::Map(map) => as_media(map).map_or_else(
+            || public_map(map, user_id).into(),
+            |media| reference(&media, user_id),
+        ),
         Value::Media(media) => reference(media, user_id),
     }
 }
 
 fn length_of(bytes: usize) -> Value {
     let length = i64::try_from(bytes).unwrap_or(i64::MAX);
-    Map::from_iter([("type".to_owned(), "bytes".into()), ("length".to_owned(), length.into())]).into()
+    Map::from_iter([
+        ("type".to_owned(), "bytes".into()),
+        ("length".to_owned(), length.into()),
+    ])
+    .into()
 }
 
 /// A map that is a reference in all but its type: a kind of media, or bytes under `data`.
@@ -76,7 +106,8 @@ fn as_media(map: &Map) -> Option<MediaRef> {
         Some(Value::Null) | None => None,
         Some(_) => return None,
     };
-    let names_media = MEDIA_KINDS.contains(&kind) && (map.contains_key("uri") || map.contains_key("asset_id"));
+    let names_media =
+        MEDIA_KINDS.contains(&kind) && (map.contains_key("uri") || map.contains_key("asset_id"));
     if data.is_none() && !names_media {
         return None;
     }
@@ -93,15 +124,27 @@ fn as_media(map: &Map) -> Option<MediaRef> {
 }
 
 fn reference(media: &MediaRef, user_id: &str) -> Value {
-    let MediaRef { kind, uri, asset_id, data, mime_type, extra } = media;
+    let MediaRef {
+        kind,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra,
+    } = media;
     let mut out = Map::with_capacity(6 + extra.len());
     out.insert("type".to_owned(), kind.as_str().into());
     if let Some(id) = asset_id {
         let extension = extension(media);
-        out.insert("uri".to_owned(), format!("/api/storage/{user_id}/{id}.{extension}").into());
+        out.insert(
+            "uri".to_owned(),
+            format!("/api/storage/{user_id}/{id}.{extension}").into(),
+        );
         out.insert("asset_uri".to_owned(), format!("asset://{id}.{extension}").into());
     } else {
-        let inline = data.as_deref().filter(|bytes| !bytes.is_empty() && bytes.len() <= INLINE_BYTES);
+        let inline = data
+            .as_deref()
+            .filter(|bytes| !bytes.is_empty() && bytes.len() <= INLINE_BYTES);
         let uri = match inline {
             Some(bytes) => format!("data:{};base64,{}", media_type(media), STANDARD.encode(bytes)),
             None if is_private(uri) => String::new(),
@@ -109,7 +152,10 @@ fn reference(media: &MediaRef, user_id: &str) -> Value {
         };
         out.insert("uri".to_owned(), uri.into());
     }
-    out.insert("asset_id".to_owned(), asset_id.as_deref().map_or(Value::Null, Into::into));
+    out.insert(
+        "asset_id".to_owned(),
+        asset_id.as_deref().map_or(Value::Null, Into::into),
+    );
     out.insert("data".to_owned(), Value::Null);
     if let Some(mime_type) = mime_type {
         out.insert("mime_type".to_owned(), mime_type.as_str().into());
@@ -148,9 +194,15 @@ fn media_type(media: &MediaRef) -> &str {
 fn extension(media: &MediaRef) -> &str {
     let stored = media.uri.starts_with("asset://") || media.uri.starts_with("/api/storage/");
     let name = media.uri.rsplit('/').next().unwrap_or_default();
-    let from_uri = name.rsplit_once('.').map(|(_, extension)| extension).filter(|extension| {
-        stored && !extension.is_empty() && extension.len() <= 8 && extension.bytes().all(|b| b.is_ascii_alphanumeric())
-    });
+    let from_uri = name
+        .rsplit_once('.')
+        .map(|(_, extension)| extension)
+        .filter(|extension| {
+            stored
+                && !extension.is_empty()
+                && extension.len() <= 8
+                && extension.bytes().all(|b| b.is_ascii_alphanumeric())
+        });
     from_uri.unwrap_or_else(|| extension_of(media_type(media)))
 }
 
@@ -183,9 +235,11 @@ pub(crate) fn redacted(value: &Value, user_id: &str) -> Value {
         Value::Str(_) => value.clone(),
         Value::Bytes(bytes) => bytes_told(bytes.len()),
         Value::List(values) => Value::list(values.iter().map(|value| redacted(value, user_id)).collect()),
-        Value::Map(map) => {
-            Value::map(map.iter().map(|(key, value)| (key.clone(), redacted(value, user_id))).collect())
-        }
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (key.clone(), redacted(value, user_id)))
+                .collect(),
+        ),
         Value::Media(media) => match &media.data {
             Some(bytes) => bytes_told(bytes.len()),
             None if media.uri.starts_with("data:") => bytes_told(media.uri.len()),
@@ -211,12 +265,19 @@ mod tests {
     }
 
     fn image(uri: &str) -> MediaRef {
-        MediaRef { kind: "image".to_owned(), uri: uri.to_owned(), ..MediaRef::default() }
+        MediaRef {
+            kind: "image".to_owned(),
+            uri: uri.to_owned(),
+            ..MediaRef::default()
+        }
     }
 
     #[test]
     fn r_034_a_stored_reference_carries_a_path_its_address_and_its_id() {
-        let media = MediaRef { asset_id: Some("A1".to_owned()), ..image("asset://A1.webp") };
+        let media = MediaRef {
+            asset_id: Some("A1".to_owned()),
+            ..image("asset://A1.webp")
+        };
         let expected = json!({"type": "image", "uri": "/api/storage/1/A1.webp", "asset_uri": "asset://A1.webp",
             "asset_id": "A1", "data": null});
         assert_eq!(shown(&media.into()), expected);
@@ -224,11 +285,17 @@ mod tests {
 
     #[test]
     fn w_110_and_111_small_inline_media_become_a_data_address() {
-        let media = MediaRef { data: Some(vec![1, 2, 3].into()), ..image("") };
+        let media = MediaRef {
+            data: Some(vec![1, 2, 3].into()),
+            ..image("")
+        };
         let out = shown(&media.clone().into());
         assert_eq!(out["uri"], "data:image/png;base64,AQID");
         assert_eq!(out["data"], json!(null));
-        let large = MediaRef { data: Some(vec![0; INLINE_BYTES + 1].into()), ..media };
+        let large = MediaRef {
+            data: Some(vec![0; INLINE_BYTES + 1].into()),
+            ..media
+        };
         assert_eq!(shown(&large.into())["uri"], "");
     }
 
@@ -236,7 +303,10 @@ mod tests {
     fn w_112_and_113_an_address_of_this_process_never_goes_out() {
         assert_eq!(shown(&image("memory://x").into())["uri"], "");
         assert_eq!(shown(&image("file:///etc/passwd").into())["uri"], "");
-        let stored = MediaRef { asset_id: Some("A".to_owned()), ..image("memory://x") };
+        let stored = MediaRef {
+            asset_id: Some("A".to_owned()),
+            ..image("memory://x")
+        };
         assert_eq!(shown(&stored.into())["uri"], "/api/storage/1/A.png");
     }
 
@@ -267,20 +337,36 @@ mod tests {
 
     #[test]
     fn w_118_a_second_time_changes_nothing() {
-        let stored = MediaRef { asset_id: Some("A1".to_owned()), ..image("asset://A1.png") };
-        let inline = MediaRef { data: Some(vec![1, 2].into()), ..image("") };
+        let stored = MediaRef {
+            asset_id: Some("A1".to_owned()),
+            ..image("asset://A1.png")
+        };
+        let inline = MediaRef {
+            data: Some(vec![1, 2].into()),
+            ..image("")
+        };
         let value = Value::list(vec![stored.into(), inline.into(), image("https://x/y").into()]);
         let once = public(&value, "1");
         assert_eq!(public(&once, "1"), once);
         let through_json = from_json(to_json(&once, BytesForm::Integers));
-        assert_eq!(to_json(&public(&through_json, "1"), BytesForm::Integers), to_json(&once, BytesForm::Integers));
+        assert_eq!(
+            to_json(&public(&through_json, "1"), BytesForm::Integers),
+            to_json(&once, BytesForm::Integers)
+        );
     }
 
     #[test]
     fn w_083_a_request_has_no_bytes_at_any_depth() {
-        let media = MediaRef { data: Some(vec![0; 9].into()), ..image("") };
-        let list = Value::list(vec![Value::Bytes(vec![0; 3].into()), "data:image/png;base64,AAAA".into()]);
-        let value: Value = Map::from_iter([("image".to_owned(), media.into()), ("all".to_owned(), list)]).into();
+        let media = MediaRef {
+            data: Some(vec![0; 9].into()),
+            ..image("")
+        };
+        let list = Value::list(vec![
+            Value::Bytes(vec![0; 3].into()),
+            "data:image/png;base64,AAAA".into(),
+        ]);
+        let value: Value =
+            Map::from_iter([("image".to_owned(), media.into()), ("all".to_owned(), list)]).into();
         let out = to_json(&redacted(&value, "1"), BytesForm::Integers);
         assert_eq!(out["image"], json!({"bytes": 9}));
         assert_eq!(out["all"][0], json!({"bytes": 3}));

@@ -55,12 +55,17 @@ impl Attachments {
 
     /// Whether this run is being watched and its client polls.
     pub(crate) fn polls(&self, job_id: &str) -> bool {
-        self.runs.get(job_id).is_some_and(|watched| watched.polls && !*watched.done.borrow())
+        self.runs
+            .get(job_id)
+            .is_some_and(|watched| watched.polls && !*watched.done.borrow())
     }
 
     /// Waits for the last frame of a run that is being watched; none when it is not.
     pub(crate) fn end_of(&self, job_id: &str) -> Option<watch::Receiver<bool>> {
-        self.runs.get(job_id).map(|watched| watched.done.clone()).filter(|done| !*done.borrow())
+        self.runs
+            .get(job_id)
+            .map(|watched| watched.done.clone())
+            .filter(|done| !*done.borrow())
     }
 
     /// Watches a run from a number on, in the place of an earlier reading of it.
@@ -80,12 +85,23 @@ impl Attachments {
         }
         let stop = CancellationToken::new();
         let (finished, done) = watch::channel(false);
-        self.runs.insert(job_id.to_owned(), Watched { stop: stop.clone(), done, polls });
+        self.runs.insert(
+            job_id.to_owned(),
+            Watched {
+                stop: stop.clone(),
+                done,
+                polls,
+            },
+        );
         let reader = Reader {
             app: app.clone(),
             caller: caller.clone(),
             queue: Arc::clone(queue),
-            cursor: Cursor { job_id: job_id.to_owned(), after_seq, replay_only: false },
+            cursor: Cursor {
+                job_id: job_id.to_owned(),
+                after_seq,
+                replay_only: false,
+            },
         };
         self.tasks.spawn(async move {
             let _counted = Counted::new(WATCHERS);
@@ -105,10 +121,19 @@ struct Reader {
 
 impl Reader {
     async fn read(self, opening: Opening) -> Result<(), Closed> {
-        let Self { app, caller, queue, cursor } = self;
+        let Self {
+            app,
+            caller,
+            queue,
+            cursor,
+        } = self;
         let job_id = cursor.job_id.clone();
         let user_id = caller.user_id.clone();
-        let Opening { resumed, mut ack, workflow_id } = opening;
+        let Opening {
+            resumed,
+            mut ack,
+            workflow_id,
+        } = opening;
         let mut items = std::pin::pin!(watch(app, caller, cursor));
         // What was there before the reader came is a replay: it is literal, nothing of it is given up.
         let mut replay_until = 0;
@@ -126,7 +151,9 @@ impl Reader {
                 Ok(Item::Event(event)) => {
                     for frame in frames(*event, &user_id) {
                         let live = frame.seq.is_some_and(|seq| seq > replay_until);
-                        queue.push(frame.body, if live { frame.class } else { Class::Keep }).await?;
+                        queue
+                            .push(frame.body, if live { frame.class } else { Class::Keep })
+                            .await?;
                     }
                 }
                 Err(error) => {
@@ -139,12 +166,25 @@ impl Reader {
 }
 
 fn resumed_frame(job_id: &str, started: &WatchStarted) -> Map {
-    let WatchStarted { status, last_seq, replay_count, replay_incomplete, workflow_id } = started;
-    let status = if words::is_terminal(*status) { "finished" } else { "running" };
+    let WatchStarted {
+        status,
+        last_seq,
+        replay_count,
+        replay_incomplete,
+        workflow_id,
+    } = started;
+    let status = if words::is_terminal(*status) {
+        "finished"
+    } else {
+        "running"
+    };
     Map::from_iter([
         ("type".to_owned(), "job_resumed".into()),
         ("job_id".to_owned(), job_id.into()),
-        ("workflow_id".to_owned(), workflow_id.as_deref().map_or(Value::Null, Into::into)),
+        (
+            "workflow_id".to_owned(),
+            workflow_id.as_deref().map_or(Value::Null, Into::into),
+        ),
         ("status".to_owned(), status.into()),
         ("last_seq".to_owned(), (*last_seq).into()),
         ("replay_count".to_owned(), (*replay_count).into()),
@@ -167,12 +207,22 @@ fn broken(job_id: &str, workflow_id: Option<&str>, error: &Error) -> Map {
         ("message".to_owned(), text.as_str().into()),
         ("error".to_owned(), text.as_str().into()),
         ("job_id".to_owned(), job_id.into()),
-        ("workflow_id".to_owned(), workflow_id.map_or(Value::Null, Into::into)),
+        (
+            "workflow_id".to_owned(),
+            workflow_id.map_or(Value::Null, Into::into),
+        ),
     ])
 }
 
 /// `job_resumed` for a client that polls: it has everything already.
 pub(crate) fn nothing_to_replay(job_id: &str, workflow_id: Option<&str>, last_seq: i64) -> Map {
     let workflow_id = workflow_id.map(ToOwned::to_owned);
-    resumed_frame(job_id, &WatchStarted { last_seq, workflow_id, ..WatchStarted::default() })
+    resumed_frame(
+        job_id,
+        &WatchStarted {
+            last_seq,
+            workflow_id,
+            ..WatchStarted::default()
+        },
+    )
 }

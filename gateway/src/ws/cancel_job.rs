@@ -17,11 +17,15 @@ use crate::wire::frame::job_update;
 const LAST_FRAME: Duration = Duration::from_secs(2);
 
 pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<(), Refusal> {
-    let Some(job_id) = request.id("job_id")? else { return Err(Refusal::plain("job_id is required")) };
+    let Some(job_id) = request.id("job_id")? else {
+        return Err(Refusal::plain("job_id is required"));
+    };
     let named = request.id("workflow_id")?;
     let app = &connection.app;
     let mut jobs = app.clients.jobs();
-    let message = CancelJobRequest { job_id: job_id.to_owned() };
+    let message = CancelJobRequest {
+        job_id: job_id.to_owned(),
+    };
     let call = jobs.cancel_job(app.clients.request(&connection.caller, message));
     let job = match app.clients.answer(call).await {
         Ok(answer) if answer.cancelled => answer.job.unwrap_or_default(),
@@ -40,11 +44,18 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
                 let _ = tokio::time::timeout(LAST_FRAME, done.wait_for(|done| *done)).await;
             }
             None => {
-                connection.queue.keep(job_update(job_id, workflow_id, "cancelled", None)).await?;
+                connection
+                    .queue
+                    .keep(job_update(job_id, workflow_id, "cancelled", None))
+                    .await?;
             }
         }
     }
-    let text = if waited { "Queued job cancelled" } else { "Job cancellation requested" };
+    let text = if waited {
+        "Queued job cancelled"
+    } else {
+        "Job cancellation requested"
+    };
     let keys = [
         ("message", text.into()),
         ("job_id", job_id.into()),
@@ -56,7 +67,9 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
 
 /// A run that ended, is not there, or is somebody else's: all the same.
 fn over(job_id: &str, workflow_id: Option<&str>) -> Refusal {
-    let keys: Vec<(&'static str, Value)> =
-        vec![("job_id", job_id.into()), ("workflow_id", workflow_id.unwrap_or_default().into())];
+    let keys: Vec<(&'static str, Value)> = vec![
+        ("job_id", job_id.into()),
+        ("workflow_id", workflow_id.unwrap_or_default().into()),
+    ];
     Refusal::Plain("Job not found or already completed".to_owned(), keys)
 }

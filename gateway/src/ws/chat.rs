@@ -15,7 +15,9 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
             connection.reply(request, reply).await?;
         }
         "resume_chat" => {
-            let Some(thread_id) = thread_id else { return Err(Refusal::plain("thread_id is required")) };
+            let Some(thread_id) = thread_id else {
+                return Err(Refusal::plain("thread_id is required"));
+            };
             let frame = [
                 ("type", Value::from("chat_resumed")),
                 ("thread_id", thread_id.into()),

@@ -54,9 +54,9 @@ impl Request {
     pub(crate) fn object(&self, key: &str) -> Result<Option<Map>, Refusal> {
         match self.data.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => {
-                object(value).map(Some).ok_or_else(|| Refusal::Malformed(format!("{key} must be an object")))
-            }
+            Some(value) => object(value)
+                .map(Some)
+                .ok_or_else(|| Refusal::Malformed(format!("{key} must be an object"))),
         }
     }
 
@@ -74,7 +74,12 @@ impl Request {
 
     /// The data of a nested object, under the same command.
     pub(crate) fn nested(&self, data: Map) -> Self {
-        Self { command: self.command.clone(), data, request_id: None, graph: None }
+        Self {
+            command: self.command.clone(),
+            data,
+            request_id: None,
+            graph: None,
+        }
     }
 }
 
@@ -84,13 +89,18 @@ impl Request {
 /// The connection is closing.
 pub(crate) async fn handle(connection: &mut Connection, inbound: Inbound) -> Result<(), Closed> {
     let Inbound { frame, graph } = inbound;
-    let Some(frame) = frame else { return invalid_message(connection, NO_COMMAND.to_owned(), None).await };
+    let Some(frame) = frame else {
+        return invalid_message(connection, NO_COMMAND.to_owned(), None).await;
+    };
     let has_command = frame.get("command").is_some_and(|command| !command.is_null());
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     if !has_command && control::is_control(kind) {
         return control::handle(connection, kind, &frame).await;
     }
-    let request_id = frame.get("request_id").and_then(Value::as_str).map(ToOwned::to_owned);
+    let request_id = frame
+        .get("request_id")
+        .and_then(Value::as_str)
+        .map(ToOwned::to_owned);
     let Some(command) = frame.get("command").and_then(Value::as_str) else {
         return invalid_message(connection, NO_COMMAND.to_owned(), request_id).await;
     };
@@ -98,7 +108,9 @@ pub(crate) async fn handle(connection: &mut Connection, inbound: Inbound) -> Res
         None | Some(Value::Null) => Ok(Map::new()),
         Some(data) => object(data).ok_or("data must be an object"),
     };
-    let id_in_order = frame.get("request_id").is_none_or(|id| id.is_null() || id.as_str().is_some());
+    let id_in_order = frame
+        .get("request_id")
+        .is_none_or(|id| id.is_null() || id.as_str().is_some());
     let data = match data {
         Ok(data) if id_in_order => data,
         wrong => {
@@ -107,9 +119,17 @@ pub(crate) async fn handle(connection: &mut Connection, inbound: Inbound) -> Res
             return refuse(connection, command, request_id, refusal).await;
         }
     };
-    let context = frame.get("traceparent").and_then(Value::as_str).and_then(trace::Context::parse);
+    let context = frame
+        .get("traceparent")
+        .and_then(Value::as_str)
+        .and_then(trace::Context::parse);
     let context = context.map_or_else(trace::Context::root, |above| above.child());
-    let request = Request { command: command.to_owned(), data, request_id, graph };
+    let request = Request {
+        command: command.to_owned(),
+        data,
+        request_id,
+        graph,
+    };
     match context.scope(dispatch(connection, &request)).await {
         Ok(()) => Ok(()),
         Err(refusal) => refuse(connection, &request.command, request.request_id, refusal).await,
@@ -127,12 +147,19 @@ async fn dispatch(connection: &mut Connection, request: &Request) -> Result<(), 
         "set_mode" => set_mode::run(connection, request).await,
         "stop" => stop::run(connection, request).await,
         "clear_models" => {
-            connection.reply(request, fields([("message", "No models are held by this server".into())])).await?;
+            connection
+                .reply(
+                    request,
+                    fields([("message", "No models are held by this server".into())]),
+                )
+                .await?;
             Ok(())
         }
         "stream_input" | "end_input_stream" => inputs::stream(connection, request).await,
         "update_node_properties" => inputs::update_properties(connection, request).await,
-        "chat_message" | "resume_chat" | "list_chat_turns" | "inference" => chat::run(connection, request).await,
+        "chat_message" | "resume_chat" | "list_chat_turns" | "inference" => {
+            chat::run(connection, request).await
+        }
         command if rpc::is_rpc(command) => rpc::run(connection, request).await,
         _ => Err(Refusal::plain("Unknown command")),
     }
@@ -144,7 +171,9 @@ async fn refuse(
     request_id: Option<String>,
     refusal: Refusal,
 ) -> Result<(), Closed> {
-    let Some(mut reply) = refusal.reply(command) else { return Err(Closed) };
+    let Some(mut reply) = refusal.reply(command) else {
+        return Err(Closed);
+    };
     if let Some(id) = request_id {
         reply.insert("request_id".to_owned(), id.into());
     }
@@ -158,5 +187,11 @@ pub(crate) async fn invalid_message(
     request_id: Option<String>,
 ) -> Result<(), Closed> {
     let keys = vec![("message", Value::from(message))];
-    refuse(connection, "", request_id, Refusal::Plain("invalid_message".to_owned(), keys)).await
+    refuse(
+        connection,
+        "",
+        request_id,
+        Refusal::Plain("invalid_message".to_owned(), keys),
+    )
+    .await
 }

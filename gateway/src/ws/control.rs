@@ -24,12 +24,23 @@ fn fields(kind: &str) -> Option<&'static [Field]> {
         "pong" => &[],
         "client_tools_manifest" => &[Field::List("tools")],
         "tool_result" => &[Field::Text("tool_call_id"), Field::Bool("ok")],
-        "renderer_tool_result" => &[Field::Text("renderer_id"), Field::Text("tool_call_id"), Field::Bool("ok")],
-        "tool_approval_response" => {
-            &[Field::Text("approval_id"), Field::Word("decision", &["allow", "allow_for_chat", "deny"])]
-        }
-        "plan_approval_response" => &[Field::Text("approval_id"), Field::Word("decision", &["approve", "reject"])],
-        "secret_request_response" => &[Field::Text("approval_id"), Field::Word("status", &["saved", "declined"])],
+        "renderer_tool_result" => &[
+            Field::Text("renderer_id"),
+            Field::Text("tool_call_id"),
+            Field::Bool("ok"),
+        ],
+        "tool_approval_response" => &[
+            Field::Text("approval_id"),
+            Field::Word("decision", &["allow", "allow_for_chat", "deny"]),
+        ],
+        "plan_approval_response" => &[
+            Field::Text("approval_id"),
+            Field::Word("decision", &["approve", "reject"]),
+        ],
+        "secret_request_response" => &[
+            Field::Text("approval_id"),
+            Field::Word("status", &["saved", "declined"]),
+        ],
         _ => return None,
     })
 }
@@ -61,12 +72,28 @@ fn check(kind: &str, frame: &Map) -> Result<(), String> {
     }
     for field in fields(kind).unwrap_or_default() {
         let (name, fine, wanted) = match field {
-            Field::Text(name) => (name, frame.get(*name).is_some_and(|v| v.as_str().is_some()), "a string".to_owned()),
-            Field::Bool(name) => (name, frame.get(*name).is_some_and(|v| v.as_bool().is_some()), "a boolean".to_owned()),
-            Field::List(name) => (name, frame.get(*name).is_some_and(|v| v.as_list().is_some()), "a list".to_owned()),
+            Field::Text(name) => (
+                name,
+                frame.get(*name).is_some_and(|v| v.as_str().is_some()),
+                "a string".to_owned(),
+            ),
+            Field::Bool(name) => (
+                name,
+                frame.get(*name).is_some_and(|v| v.as_bool().is_some()),
+                "a boolean".to_owned(),
+            ),
+            Field::List(name) => (
+                name,
+                frame.get(*name).is_some_and(|v| v.as_list().is_some()),
+                "a list".to_owned(),
+            ),
             Field::Word(name, words) => {
                 let word = frame.get(*name).and_then(Value::as_str).unwrap_or_default();
-                (name, words.contains(&word), format!("one of {}", words.join(", ")))
+                (
+                    name,
+                    words.contains(&word),
+                    format!("one of {}", words.join(", ")),
+                )
             }
         };
         if !fine {
@@ -79,5 +106,8 @@ fn check(kind: &str, frame: &Map) -> Result<(), String> {
 /// A frame of this type with the time in seconds.
 pub(crate) fn stamped(kind: &str) -> Map {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Map::from_iter([("type".to_owned(), kind.into()), ("ts".to_owned(), Value::Float(since.as_secs_f64()))])
+    Map::from_iter([
+        ("type".to_owned(), kind.into()),
+        ("ts".to_owned(), Value::Float(since.as_secs_f64())),
+    ])
 }

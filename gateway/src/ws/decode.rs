@@ -6,6 +6,8 @@ use serde_json::Value as Json;
 
 /// Deepest nesting of a msgpack frame; JSON has its own limit.
 const MAX_DEPTH: usize = 128;
+/// The byte that no msgpack begins with; the library reads it as nil.
+const NEVER_USED: u8 = 0xc1;
 
 /// What came in.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,11 +23,20 @@ pub(crate) struct Inbound {
 /// # Errors
 /// What is wrong with it.
 pub(crate) fn text(text: &str) -> Result<Inbound, String> {
-    let mut json: Json = serde_json::from_str(text).map_err(|error| format!("The frame is not JSON: {error}"))?;
-    let graph = json.get_mut("data").and_then(|data| data.get_mut("graph")).filter(|graph| graph.is_object());
+    let mut json: Json =
+        serde_json::from_str(text).map_err(|error| format!("The frame is not JSON: {error}"))?;
+    let graph = json
+        .get_mut("data")
+        .and_then(|data| data.get_mut("graph"))
+        .filter(|graph| graph.is_object());
     let graph = graph.map(Json::take);
     let frame = match json {
-        Json::Object(object) => Some(object.into_iter().map(|(key, value)| (key, from_json(value))).collect()),
+        Json::Object(object) => Some(
+            object
+                .into_iter()
+                .map(|(key, value)| (key, from_json(value)))
+                .collect(),
+        ),
         _ => None,
     };
     Ok(Inbound { frame, graph })
@@ -37,13 +48,19 @@ pub(crate) fn text(text: &str) -> Result<Inbound, String> {
 /// What is wrong with it.
 pub(crate) fn binary(bytes: &Bytes) -> Result<Inbound, String> {
     let mut rest: &[u8] = bytes;
+    if rest.first() == Some(&NEVER_USED) {
+        return Err("The frame is not msgpack: it begins with a byte that is never used".to_owned());
+    }
     let pack = rmpv::decode::read_value_with_max_depth(&mut rest, MAX_DEPTH)
         .map_err(|error| format!("The frame is not msgpack: {error}"))?;
     if !rest.is_empty() {
         return Err(format!("The frame has {} bytes after its end", rest.len()));
     }
     let value = from_msgpack(pack).map_err(|error| format!("The frame cannot be read: {error}"))?;
-    Ok(Inbound { frame: object(&value), graph: None })
+    Ok(Inbound {
+        frame: object(&value),
+        graph: None,
+    })
 }
 
 /// The fields of an object, also of one that looks like a reference to media.
@@ -57,7 +74,12 @@ pub(crate) fn object(value: &Value) -> Option<Map> {
                     map.insert(key.to_owned(), field);
                 }
             }
-            map.extend(media.extra.iter().map(|(key, field)| (key.clone(), field.clone())));
+            map.extend(
+                media
+                    .extra
+                    .iter()
+                    .map(|(key, field)| (key.clone(), field.clone())),
+            );
             Some(map)
         }
         Value::Null
@@ -92,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_graph_of_a_text_frame_stays_as_it_was_written() {
-        let inbound = text(r#"{"command":"run_job","data":{"graph":{"nodes":[{"type":"image","uri":"x"}]}}}"#);
+        let inbound =
+            text(r#"{"command":"run_job","data":{"graph":{"nodes":[{"type":"image","uri":"x"}]}}}"#);
         let graph = inbound.expect("frame").graph.expect("graph");
         assert_eq!(graph.to_string(), r#"{"nodes":[{"type":"image","uri":"x"}]}"#);
     }

@@ -44,15 +44,26 @@ mod tests {
     #[test]
     fn w_011_bytes_are_bytes_or_integers() {
         let frame = || Map::from_iter([("b".to_owned(), Value::Bytes(vec![1, 255].into()))]);
-        assert_eq!(encode(Mode::Text, frame()), Message::Text(r#"{"b":[1,255]}"#.into()));
+        assert_eq!(
+            encode(Mode::Text, frame()),
+            Message::Text(r#"{"b":[1,255]}"#.into())
+        );
         let expected: &[u8] = &[0x81, 0xa1, b'b', 0xc4, 2, 1, 255];
-        assert_eq!(encode(Mode::Binary, frame()), Message::Binary(expected.to_vec().into()));
+        assert_eq!(
+            encode(Mode::Binary, frame()),
+            Message::Binary(expected.to_vec().into())
+        );
     }
 
     #[test]
     fn r_006_integers_take_their_shortest_form() {
-        let frame = Map::from_iter([("n".to_owned(), Value::Int(7)), ("f".to_owned(), Value::Float(0.5))]);
-        let Message::Binary(bytes) = encode(Mode::Binary, frame) else { panic!("not binary") };
+        let frame = Map::from_iter([
+            ("n".to_owned(), Value::Int(7)),
+            ("f".to_owned(), Value::Float(0.5)),
+        ]);
+        let Message::Binary(bytes) = encode(Mode::Binary, frame) else {
+            panic!("not binary")
+        };
         assert_eq!(bytes[..4], [0x82, 0xa1, b'n', 7]);
         assert_eq!(bytes[4..7], [0xa1, b'f', 0xcb]);
     }

@@ -15,7 +15,9 @@ use crate::wire::words;
 const MOST: i32 = 500;
 
 pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<(), Refusal> {
-    let Some(job_id) = request.id("job_id")? else { return all(connection, request).await };
+    let Some(job_id) = request.id("job_id")? else {
+        return all(connection, request).await;
+    };
     match fetch(&connection.app, &connection.caller, job_id).await {
         Ok(job) => connection.reply(request, fields(told(&job))).await?,
         Err(Error::Service(status)) if reason::reason_of(&status) == reason::JOB_NOT_FOUND => {
@@ -30,13 +32,22 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
 async fn all(connection: &Connection, request: &Request) -> Result<(), Refusal> {
     let mut active = Vec::new();
     for status in [JobStatus::Running, JobStatus::Queued] {
-        let message = ListJobsRequest { page_size: MOST, status: Some(status.into()), ..ListJobsRequest::default() };
+        let message = ListJobsRequest {
+            page_size: MOST,
+            status: Some(status.into()),
+            ..ListJobsRequest::default()
+        };
         let app = &connection.app;
         let mut jobs = app.clients.jobs();
-        let page = app.clients.answer(jobs.list_jobs(app.clients.request(&connection.caller, message))).await?;
+        let page = app
+            .clients
+            .answer(jobs.list_jobs(app.clients.request(&connection.caller, message)))
+            .await?;
         active.extend(page.jobs.iter().map(|job| Value::map(fields(told(job)))));
     }
-    connection.reply(request, fields([("active_jobs", Value::list(active))])).await?;
+    connection
+        .reply(request, fields([("active_jobs", Value::list(active))]))
+        .await?;
     Ok(())
 }
 
@@ -44,6 +55,9 @@ fn told(job: &Job) -> [(&'static str, Value); 3] {
     [
         ("status", words::job_status(job.status).into()),
         ("job_id", job.job_id.as_str().into()),
-        ("workflow_id", job.workflow_id.as_deref().map_or(Value::Null, Into::into)),
+        (
+            "workflow_id",
+            job.workflow_id.as_deref().map_or(Value::Null, Into::into),
+        ),
     ]
 }

@@ -10,7 +10,9 @@ use crate::rest::jobs::fetch;
 use crate::wire::words;
 
 pub(crate) async fn stream(connection: &Connection, request: &Request) -> Result<(), Refusal> {
-    let Some(job_id) = request.id("job_id")? else { return Err(Refusal::plain("job_id is required")) };
+    let Some(job_id) = request.id("job_id")? else {
+        return Err(Refusal::plain("job_id is required"));
+    };
     let active = match fetch(&connection.app, &connection.caller, job_id).await {
         Ok(job) => !words::is_terminal(job.status),
         Err(_) => false,
@@ -23,16 +25,25 @@ pub(crate) async fn stream(connection: &Connection, request: &Request) -> Result
     }
     let workflow_id = request.id("workflow_id")?.unwrap_or_default();
     let keys = vec![("job_id", job_id.into()), ("workflow_id", workflow_id.into())];
-    Err(Refusal::Plain("Streaming into a running job is not supported".to_owned(), keys))
+    Err(Refusal::Plain(
+        "Streaming into a running job is not supported".to_owned(),
+        keys,
+    ))
 }
 
 pub(crate) async fn update_properties(connection: &Connection, request: &Request) -> Result<(), Refusal> {
     if request.id("node_id")?.is_none() {
         return Err(Refusal::plain("node_id is required"));
     }
-    if !request.data.get("properties").is_some_and(|properties| super::decode::object(properties).is_some()) {
+    if !request
+        .data
+        .get("properties")
+        .is_some_and(|properties| super::decode::object(properties).is_some())
+    {
         return Err(Refusal::plain("properties must be an object"));
     }
-    connection.reply(request, fields([("applied", Value::Bool(false))])).await?;
+    connection
+        .reply(request, fields([("applied", Value::Bool(false))]))
+        .await?;
     Ok(())
 }

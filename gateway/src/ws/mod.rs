@@ -51,9 +51,13 @@ pub(crate) async fn upgrade(
     let limit = app.settings.ws.max_message_bytes;
     // The drain waits for the connection.
     let hold = app.tasks.hold();
-    let upgrade = upgrade.max_message_size(limit).max_frame_size(limit).on_upgrade(move |socket| async move {
-        socket::serve(app, caller, socket).await;
-        drop(hold);
-    });
+    let upgrade =
+        upgrade
+            .max_message_size(limit)
+            .max_frame_size(limit)
+            .on_upgrade(move |socket| async move {
+                socket::serve(app, caller, socket).await;
+                drop(hold);
+            });
     Ok(upgrade.into_response())
 }

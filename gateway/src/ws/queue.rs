@@ -16,7 +16,11 @@ use crate::settings::Ws;
 use crate::wire::frame::Class;
 
 /// Kinds of frames in the order in which they are given up, and their label in metrics.
-const GIVEN_UP: [(Class, &str); 3] = [(Class::Audio, "audio"), (Class::Progress, "progress"), (Class::Edge, "edge")];
+const GIVEN_UP: [(Class, &str); 3] = [
+    (Class::Audio, "audio"),
+    (Class::Progress, "progress"),
+    (Class::Edge, "edge"),
+];
 
 /// Why and how a connection is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,10 +32,22 @@ pub(crate) struct Closing {
 }
 
 impl Closing {
-    pub(crate) const RATE: Self = Self { code: 1008, reason: "Message rate limit exceeded" };
-    pub(crate) const TOO_LARGE: Self = Self { code: 1009, reason: "Message too large" };
-    pub(crate) const DRAINING: Self = Self { code: 1012, reason: "Server draining" };
-    pub(crate) const SLOW: Self = Self { code: 1013, reason: "slow consumer" };
+    pub(crate) const RATE: Self = Self {
+        code: 1008,
+        reason: "Message rate limit exceeded",
+    };
+    pub(crate) const TOO_LARGE: Self = Self {
+        code: 1009,
+        reason: "Message too large",
+    };
+    pub(crate) const DRAINING: Self = Self {
+        code: 1012,
+        reason: "Server draining",
+    };
+    pub(crate) const SLOW: Self = Self {
+        code: 1013,
+        reason: "slow consumer",
+    };
 }
 
 /// The connection is closing; nothing more goes out.
@@ -126,7 +142,8 @@ impl Queue {
     /// The connection is closing.
     pub(crate) fn try_keep(&self, frame: Map) -> Result<(), Closed> {
         let mode = self.state().mode;
-        self.offer(&mut Some(encode(mode, frame)), Class::Keep).map(|_| ())
+        self.offer(&mut Some(encode(mode, frame)), Class::Keep)
+            .map(|_| ())
     }
 
     /// Queues the message if there is room or room can be made; true when it is dealt with.
@@ -145,7 +162,11 @@ impl Queue {
         }
         if let Some(message) = message.take() {
             state.bytes += weight;
-            state.frames.push_back(Waiting { message, class, weight });
+            state.frames.push_back(Waiting {
+                message,
+                class,
+                weight,
+            });
         }
         drop(state);
         self.filled.notify_one();
@@ -236,7 +257,11 @@ mod tests {
     use super::*;
 
     fn queue(frames: usize) -> Queue {
-        Queue::new(&Ws { queue_frames: frames, slow_limit: Duration::from_secs(1), ..Ws::default() })
+        Queue::new(&Ws {
+            queue_frames: frames,
+            slow_limit: Duration::from_secs(1),
+            ..Ws::default()
+        })
     }
 
     fn frame(n: i64) -> Map {
@@ -247,7 +272,9 @@ mod tests {
         queue.set_mode(Mode::Binary);
         let mut numbers = Vec::new();
         for _ in 0..count {
-            let Ok(Message::Binary(bytes)) = queue.next().await else { panic!("not binary") };
+            let Ok(Message::Binary(bytes)) = queue.next().await else {
+                panic!("not binary")
+            };
             numbers.push(i64::from(*bytes.last().expect("number")));
         }
         numbers
@@ -256,7 +283,12 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn r_012_audio_goes_first_then_progress_then_edges_the_oldest_first() {
         let queue = queue(4);
-        for (n, class) in [(1, Class::Edge), (2, Class::Audio), (3, Class::Progress), (4, Class::Audio)] {
+        for (n, class) in [
+            (1, Class::Edge),
+            (2, Class::Audio),
+            (3, Class::Progress),
+            (4, Class::Audio),
+        ] {
             queue.push(frame(n), class).await.expect("room");
         }
         for n in 5..8 {
@@ -271,7 +303,10 @@ mod tests {
         let queue = queue(2);
         queue.keep(frame(1)).await.expect("room");
         queue.keep(frame(2)).await.expect("room");
-        queue.push(frame(3), Class::Audio).await.expect("given up without waiting");
+        queue
+            .push(frame(3), Class::Audio)
+            .await
+            .expect("given up without waiting");
         assert_eq!(queue.keep(frame(4)).await, Err(Closed));
         assert_eq!(queue.closing(), Some(Closing::SLOW));
         assert_eq!(queue.next().await, Err(Closing::SLOW));

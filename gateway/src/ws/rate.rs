@@ -15,13 +15,20 @@ pub(crate) struct Rate {
 
 impl Rate {
     pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, seen: VecDeque::new() }
+        Self {
+            limit,
+            seen: VecDeque::new(),
+        }
     }
 
     /// Counts a frame; false when it is one too many.
     pub(crate) fn allows(&mut self) -> bool {
         let at = Instant::now();
-        while self.seen.front().is_some_and(|first| at.duration_since(*first) >= WINDOW) {
+        while self
+            .seen
+            .front()
+            .is_some_and(|first| at.duration_since(*first) >= WINDOW)
+        {
             self.seen.pop_front();
         }
         if self.seen.len() >= self.limit {

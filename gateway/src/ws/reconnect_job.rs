@@ -9,7 +9,9 @@ use super::socket::Connection;
 use crate::rest::jobs::fetch;
 
 pub(crate) async fn run(connection: &mut Connection, request: &Request) -> Result<(), Refusal> {
-    let Some(job_id) = request.id("job_id")? else { return Err(Refusal::plain("job_id is required")) };
+    let Some(job_id) = request.id("job_id")? else {
+        return Err(Refusal::plain("job_id is required"));
+    };
     let last_seq = match request.data.get("last_seq") {
         None | Some(Value::Null) => None,
         Some(number) => match number.as_i64().filter(|number| *number >= 0) {
@@ -37,7 +39,11 @@ pub(crate) async fn attach(
     polls: bool,
 ) -> Result<(), Refusal> {
     let workflow_id = request.id("workflow_id")?.map(ToOwned::to_owned);
-    let opening = Opening { resumed: true, ack: Some(ack(request, job_id)?), workflow_id };
+    let opening = Opening {
+        resumed: true,
+        ack: Some(ack(request, job_id)?),
+        workflow_id,
+    };
     connection.attach(job_id, last_seq.unwrap_or(0), polls, opening);
     Ok(())
 }
@@ -45,7 +51,10 @@ pub(crate) async fn attach(
 fn ack(request: &Request, job_id: &str) -> Result<Map, Refusal> {
     let workflow_id = request.id("workflow_id")?.map_or(Value::Null, Into::into);
     let mut ack = Map::from_iter([
-        ("message".to_owned(), format!("Reconnecting to job {job_id}").into()),
+        (
+            "message".to_owned(),
+            format!("Reconnecting to job {job_id}").into(),
+        ),
         ("job_id".to_owned(), job_id.into()),
         ("workflow_id".to_owned(), workflow_id),
     ]);

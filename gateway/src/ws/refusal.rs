@@ -31,7 +31,10 @@ impl Refusal {
         match self {
             Self::Malformed(detail) => {
                 reply.insert("error".to_owned(), "invalid_command".into());
-                reply.insert("details".to_owned(), format!("Malformed '{command}' data: {detail}").into());
+                reply.insert(
+                    "details".to_owned(),
+                    format!("Malformed '{command}' data: {detail}").into(),
+                );
             }
             Self::Failed(text) => {
                 reply.insert("error".to_owned(), "invalid_command".into());

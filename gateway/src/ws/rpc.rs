@@ -33,7 +33,12 @@ const COMMANDS: &[&str] = &[
 ];
 
 /// Classes of errors after which asking again may help.
-const RETRYABLE: &[&str] = &["INTERNAL_ERROR", "SERVICE_UNAVAILABLE", "TIMEOUT", "TOO_MANY_REQUESTS"];
+const RETRYABLE: &[&str] = &[
+    "INTERNAL_ERROR",
+    "SERVICE_UNAVAILABLE",
+    "TIMEOUT",
+    "TOO_MANY_REQUESTS",
+];
 
 pub(crate) fn is_rpc(command: &str) -> bool {
     COMMANDS.contains(&command)
@@ -59,7 +64,13 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
 
 async fn ask(connection: &Connection, request: &Request) -> Result<Value, Value> {
     let (app, caller) = (&connection.app, &connection.caller);
-    let text = |key: &str| request.data.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
+    let text = |key: &str| {
+        request
+            .data
+            .get(key)
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned)
+    };
     let needed = |key: &str| text(key).ok_or_else(|| failure("INVALID_INPUT", &format!("{key} is required")));
     match request.command.as_str() {
         "list_workflows" => Ok(Map::from_iter([
@@ -77,21 +88,35 @@ async fn ask(connection: &Connection, request: &Request) -> Result<Value, Value>
                 limit: size.map(|size| i32::try_from(size.clamp(1, 500)).unwrap_or(500)),
                 cursor: text("cursor"),
             };
-            assets::page(app, caller, query).await.map(|page| value(&page)).map_err(|error| told(&error))
+            assets::page(app, caller, query)
+                .await
+                .map(|page| value(&page))
+                .map_err(|error| told(&error))
         }
         "get_asset" => {
-            let asset = assets::fetch(app, caller, needed("id")?).await.map_err(|error| told(&error))?;
+            let asset = assets::fetch(app, caller, needed("id")?)
+                .await
+                .map_err(|error| told(&error))?;
             Ok(value(&Asset::new(asset, &caller.user_id)))
         }
         "list_nodes" => {
-            let query = nodes::NodesQuery { namespace: text("namespace"), query: text("query") };
-            nodes::all(app, caller, query).await.map(|nodes| value(&nodes)).map_err(|error| told(&error))
+            let query = nodes::NodesQuery {
+                namespace: text("namespace"),
+                query: text("query"),
+            };
+            nodes::all(app, caller, query)
+                .await
+                .map(|nodes| value(&nodes))
+                .map_err(|error| told(&error))
         }
         "get_node" => {
             let node = nodes::one(app, caller, needed("node_type")?).await;
             node.map(|node| value(&node)).map_err(|error| told(&error))
         }
-        _ => Err(failure("NOT_IMPLEMENTED", "This command is not supported by this server")),
+        _ => Err(failure(
+            "NOT_IMPLEMENTED",
+            "This command is not supported by this server",
+        )),
     }
 }
 
@@ -103,9 +128,11 @@ fn told(error: &Error) -> Value {
     let (code, api_code) = match error {
         Error::Service(status) => (status.code(), reason::reason_of(status)),
         Error::Field { .. } => (tonic::Code::InvalidArgument, "INVALID_INPUT".to_owned()),
-        Error::Http { .. } | Error::Unanswered | Error::Forbidden(_) | Error::Unauthenticated | Error::Draining => {
-            (tonic::Code::Unavailable, String::new())
-        }
+        Error::Http { .. }
+        | Error::Unanswered
+        | Error::Forbidden(_)
+        | Error::Unauthenticated
+        | Error::Draining => (tonic::Code::Unavailable, String::new()),
     };
     let class = match http_of(code).0 {
         400 | 409 | 416 => "INVALID_INPUT",

@@ -13,10 +13,13 @@ use super::socket::{Connection, fields};
 use crate::error::Error;
 use crate::rest::graph::checked;
 use crate::wire::frame::job_update;
+use crate::wire::value::is_too_deep;
 use crate::wire::words;
 
 pub(crate) async fn run(connection: &mut Connection, request: &Request) -> Result<(), Refusal> {
-    let job_id = request.id("job_id")?.map_or_else(|| Uuid::now_v7().to_string(), ToOwned::to_owned);
+    let job_id = request
+        .id("job_id")?
+        .map_or_else(|| Uuid::now_v7().to_string(), ToOwned::to_owned);
     let workflow_id = request.id("workflow_id")?.map(ToOwned::to_owned);
     let polls = request.flag("require_terminal_result")?;
     let message = message(request, &job_id, workflow_id.clone(), polls)?;
@@ -34,13 +37,20 @@ pub(crate) async fn run(connection: &mut Connection, request: &Request) -> Resul
         return reconnect_job::attach(connection, request, &job_id, None, polls).await;
     }
     connection.reply(request, ack(workflow_id.as_deref())).await?;
-    let opening = Opening { resumed: false, ack: None, workflow_id };
+    let opening = Opening {
+        resumed: false,
+        ack: None,
+        workflow_id,
+    };
     connection.attach(&job_id, 0, polls, opening);
     Ok(())
 }
 
 fn ack(workflow_id: Option<&str>) -> Map {
-    fields([("message", "Job started".into()), ("workflow_id", workflow_id.map_or(Value::Null, Into::into))])
+    fields([
+        ("message", "Job started".into()),
+        ("workflow_id", workflow_id.map_or(Value::Null, Into::into)),
+    ])
 }
 
 fn message(
@@ -57,9 +67,14 @@ fn message(
     let graph = graph.map(|graph| checked("graph", graph)).transpose();
     let graph = graph.map_err(|error| Refusal::Malformed(error.to_string()))?;
     if graph.is_none() && workflow_id.is_none() {
-        return Err(Refusal::Failed("Either a graph or a workflow_id is required".to_owned()));
+        return Err(Refusal::Failed(
+            "Either a graph or a workflow_id is required".to_owned(),
+        ));
     }
     let params = request.object("params")?.unwrap_or_default();
+    if is_too_deep(&params) {
+        return Err(Refusal::Malformed("params is nested too deeply".to_owned()));
+    }
     Ok(RunJobRequest {
         job_id: job_id.to_owned(),
         workflow_id,
@@ -72,19 +87,27 @@ fn message(
 
 fn options(request: &Request, temporary: bool) -> Result<RunOptions, Refusal> {
     let given = request.nested(request.object("execution_options")?.unwrap_or_else(Map::new));
-    let wrong = |key: &str, known: &str| Refusal::Malformed(format!("execution_options.{key} must be one of {known}"));
+    let wrong = |key: &str, known: &str| {
+        Refusal::Malformed(format!("execution_options.{key} must be one of {known}"))
+    };
     let detail = match given.text("event_detail")? {
         None => EventDetail::Full,
-        Some(word) => words::parse_event_detail(word).ok_or_else(|| wrong("event_detail", "full, outputs, terminal"))?,
+        Some(word) => {
+            words::parse_event_detail(word).ok_or_else(|| wrong("event_detail", "full, outputs, terminal"))?
+        }
     };
     let keep = match given.text("asset_persistence")? {
         None if temporary => AssetPersistence::Temporary,
         None => AssetPersistence::Auto,
-        Some(word) => {
-            words::parse_asset_persistence(word).ok_or_else(|| wrong("asset_persistence", "auto, temporary"))?
-        }
+        Some(word) => words::parse_asset_persistence(word)
+            .ok_or_else(|| wrong("asset_persistence", "auto, temporary"))?,
     };
-    Ok(RunOptions { event_detail: detail.into(), asset_persistence: keep.into(), strict: false, buffer_limit: 0 })
+    Ok(RunOptions {
+        event_detail: detail.into(),
+        asset_persistence: keep.into(),
+        strict: false,
+        buffer_limit: 0,
+    })
 }
 
 /// A refusal that the client can do nothing about at this moment.
@@ -128,6 +151,14 @@ async fn refused(
     let text = text_of(&error);
     tracing::warn!(job_id, code, "a run could not be started");
     connection.reply(request, ack(workflow_id)).await?;
-    connection.queue.keep(job_update(job_id, workflow_id, "failed", Some((&text, Some(code))))).await?;
+    connection
+        .queue
+        .keep(job_update(
+            job_id,
+            workflow_id,
+            "failed",
+            Some((&text, Some(code))),
+        ))
+        .await?;
     Ok(())
 }

@@ -22,7 +22,13 @@ use crate::app::App;
 use crate::metrics::{Counted, SOCKETS};
 
 /// What this server can do, for clients that ask.
-const FEATURES: &[&str] = &["generation_events", "job_seq", "reconnect", "durable_replay", "disposition"];
+const FEATURES: &[&str] = &[
+    "generation_events",
+    "job_seq",
+    "reconnect",
+    "durable_replay",
+    "disposition",
+];
 /// How long a closing connection may take to say so.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// Pings of the protocol that a peer may miss.
@@ -67,7 +73,10 @@ impl Connection {
 
 /// The map of these fields.
 pub(crate) fn fields(fields: impl IntoIterator<Item = (&'static str, Value)>) -> Map {
-    fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    fields
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value))
+        .collect()
 }
 
 /// Serves a connection until it ends.
@@ -97,8 +106,12 @@ async fn read(
     misses: Arc<AtomicU32>,
     mut stream: SplitStream<WebSocket>,
 ) {
-    let mut connection =
-        Connection { app: app.clone(), caller, queue: Arc::clone(&queue), runs: Attachments::default() };
+    let mut connection = Connection {
+        app: app.clone(),
+        caller,
+        queue: Arc::clone(&queue),
+        runs: Attachments::default(),
+    };
     if greet(&connection).await.is_err() {
         return;
     }
@@ -134,7 +147,7 @@ async fn read(
             Err(wrong) => {
                 let reply = fields([("error", "invalid_frame".into()), ("message", wrong.into())]);
                 connection.send(reply).await
-            },
+            }
         };
         if handled.is_err() {
             return;
@@ -211,7 +224,10 @@ async fn write(app: App, queue: Arc<Queue>, misses: Arc<AtomicU32>, mut sink: Sp
             () = queue.until_cut() => break Closing::SLOW,
         }
     };
-    let frame = CloseFrame { code: closing.code, reason: closing.reason.into() };
+    let frame = CloseFrame {
+        code: closing.code,
+        reason: closing.reason.into(),
+    };
     // A client that does not read does not get to see why.
     let _ = tokio::time::timeout(FAREWELL, sink.send(Message::Close(Some(frame)))).await;
 }

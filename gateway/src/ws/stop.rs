@@ -12,10 +12,14 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
     if let Some(job_id) = job_id {
         let app = &connection.app;
         let mut jobs = app.clients.jobs();
-        let message = CancelJobRequest { job_id: job_id.to_owned() };
+        let message = CancelJobRequest {
+            job_id: job_id.to_owned(),
+        };
         // A run that is not there has stopped.
-        if let Err(error) =
-            app.clients.answer(jobs.cancel_job(app.clients.request(&connection.caller, message))).await
+        if let Err(error) = app
+            .clients
+            .answer(jobs.cancel_job(app.clients.request(&connection.caller, message)))
+            .await
         {
             tracing::info!(job_id, error = text_of(&error), "nothing to stop");
         }
@@ -25,9 +29,15 @@ pub(crate) async fn run(connection: &Connection, request: &Request) -> Result<()
         [("job_id", nullable(job_id)), ("thread_id", nullable(thread_id))]
     };
     let text = ("message", Value::from("Generation stopped by user"));
-    let frame = fields([("type", "generation_stopped".into()), text].into_iter().chain(ids()));
+    let frame = fields(
+        [("type", "generation_stopped".into()), text]
+            .into_iter()
+            .chain(ids()),
+    );
     connection.send(frame).await?;
     let text = ("message", Value::from("Stop command processed"));
-    connection.reply(request, fields([text].into_iter().chain(ids()))).await?;
+    connection
+        .reply(request, fields([text].into_iter().chain(ids())))
+        .await?;
     Ok(())
 }

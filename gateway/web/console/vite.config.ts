@@ -5,7 +5,7 @@ const gateway = process.env["ATELIER_URL"] ?? "http://127.0.0.1:7777";
 
 // File names without hashes: the build is committed, and the gateway gives each file an ETag of its content.
 export default defineConfig({
-  base: "./",
+  base: "/",
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   resolve: {
     alias: { "@atelier/client": fileURLToPath(new URL("../client/src/index.ts", import.meta.url)) },

@@ -18,7 +18,7 @@ use tonic::{Request, Response, Status};
 use crate::{
     error::Error,
     graph,
-    jobs::{Jobs, status_of, to_proto},
+    jobs::{Jobs, read_graph, status_of, to_proto},
     log::{Reader, count_after},
 };
 
@@ -99,7 +99,7 @@ impl JobService for JobApi {
     async fn check_graph(&self, request: Request<CheckGraphRequest>) -> Result<Response<CheckGraphResponse>, Status> {
         identity::caller(&request)?;
         let CheckGraphRequest { graph_json, params } = request.into_inner();
-        let parsed = graph::parse(&graph_json).map_err(Error::MalformedGraph)?;
+        let parsed = read_graph(&graph_json)?;
         let params = Map::try_from(params.unwrap_or_default())
             .map_err(|error| Error::InvalidField { field: "params", wrong: error.to_string() })?;
         let issues = graph::check(&parsed, self.jobs.registry(), &params);

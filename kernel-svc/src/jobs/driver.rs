@@ -20,7 +20,7 @@ use crate::{
     entity::jobs::Model,
     error::Error,
     event::Event,
-    graph,
+    graph::{self, LoadOptions},
     log::{Append, Live, LiveJobs},
     node::Registry,
     relay::{Identity, Relay, Saver},
@@ -115,7 +115,7 @@ impl Jobs {
                 None => Error::InvalidField { field: "graph_json", wrong: "a graph or a workflow is needed".to_owned() },
             });
         };
-        let parsed = graph::parse(&graph).map_err(Error::MalformedGraph)?;
+        let parsed = read_graph(&graph)?;
         let params = params.unwrap_or_default();
         let values = Map::try_from(params.clone())
             .map_err(|error| Error::InvalidField { field: "params", wrong: error.to_string() })?;
@@ -203,25 +203,53 @@ impl Jobs {
             outcome
         });
         metrics::gauge!(crate::metrics::RUNNING).increment(1.0);
-        let admitted = wait_for_slot(ticket, &events, &cancel).await;
-        if let Some(_slot) = admitted {
-            let spec = run::RunSpec {
-                job_id: row.job_id.as_str().into(),
-                workflow_id: row.workflow_id.as_deref().map(Into::into),
-                graph,
-                params,
-                options: self.engine_options(&options),
-                registry: Arc::clone(&self.registry),
-                services: Arc::new(JobServices::new(self.clients.clone(), caller)),
-                events,
-                cancel,
-            };
-            run::run(spec).await;
+        if let Some(_slot) = wait_for_slot(ticket, &events, &cancel).await {
+            self.execute(caller, row, graph, params, &options, events, cancel).await;
         } else {
             drop(events);
         }
         metrics::gauge!(crate::metrics::RUNNING).decrement(1.0);
         pump.await.map_err(|_| Error::Died)?
+    }
+    #[expect(clippy::too_many_arguments, reason = "all that a run is made of")]
+    async fn execute(
+        &self,
+        caller: Caller,
+        row: &Model,
+        graph: serde_json::Value,
+        params: Map,
+        options: &RunOptions,
+        events: mpsc::Sender<Event>,
+        cancel: CancellationToken,
+    ) {
+        let strict = LoadOptions { strict: true, ..LoadOptions::default() };
+        let graph = match graph::load(&graph, &self.registry, &strict) {
+            Ok(graph) => graph,
+            Err(_) => {
+                // Everything that is wrong, not only what cannot be loaded.
+                let issues = graph::check(&graph, &self.registry, &params);
+                let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
+                let error = Some(texts.join("; "));
+                // The relay lives as long as the sender.
+                let _ = events.send(ended(JobStatus::Running, None, None)).await;
+                let (status, error_code, outputs) = (JobStatus::Failed, None, None);
+                let _ = events.send(Event::Job { status, error, error_code, outputs, issues }).await;
+                return;
+            }
+        };
+        let spec = run::RunSpec {
+            job_id: row.job_id.as_str().into(),
+            workflow_id: row.workflow_id.as_deref().map(Into::into),
+            graph,
+            params,
+            options: self.engine_options(options),
+            registry: Arc::clone(&self.registry),
+            services: Arc::new(JobServices::new(self.clients.clone(), caller)),
+            events,
+            cancel,
+            probe: None,
+        };
+        run::run(spec).await;
     }
     pub(super) fn relay(&self, caller: &Caller, row: &Model, options: RunOptions, live: Arc<Live>) -> Relay {
         let identity = Identity {
@@ -271,6 +299,16 @@ impl Jobs {
         to_proto(self.store.get(caller, job_id).await?, true)
     }
 }
+/// The graph of a request: JSON with the shape of a graph.
+///
+/// # Errors
+/// [`Error::MalformedGraph`].
+pub fn read_graph(text: &str) -> Result<serde_json::Value, Error> {
+    let graph = serde_json::from_str(text).map_err(|error| Error::MalformedGraph(format!("not JSON: {error}")))?;
+    let mut issues = Vec::new();
+    graph::load::parse(&graph, &mut issues).map_err(|issue| Error::MalformedGraph(issue.message))?;
+    Ok(graph)
+}
 /// Waits for a slot and tells the place meanwhile; `None` when the run was cancelled first.
 async fn wait_for_slot(
     mut ticket: Ticket,
@@ -292,7 +330,7 @@ async fn wait_for_slot(
     }
     Some(ticket)
 }
-/// A terminal event without results.
+/// An event of the run without results.
 pub(super) fn ended(status: JobStatus, error: Option<String>, error_code: Option<&str>) -> Event {
     let error_code = error_code.map(ToOwned::to_owned);
     Event::Job { status, error, error_code, outputs: None, issues: Vec::new() }

@@ -8,7 +8,7 @@ mod recovery;
 mod store;
 
 pub use admission::{Admission, Ticket};
-pub use driver::{Jobs, Started};
+pub use driver::{Jobs, Started, read_graph};
 pub use store::{Page, Store, to_proto};
 
 use atelier_proto::kernel::v1::JobStatus;

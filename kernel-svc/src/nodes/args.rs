@@ -19,24 +19,39 @@ impl<'a> Args<'a> {
     }
     /// Text, or another one when it is absent or null.
     pub fn text_or(self, name: &str, default: &str) -> String {
-        self.0.get(name).filter(|value| !value.is_null()).map_or_else(|| default.to_owned(), text_of)
+        self.0
+            .get(name)
+            .filter(|value| !value.is_null())
+            .map_or_else(|| default.to_owned(), text_of)
     }
     /// A whole number, also written as text.
     pub fn int(self, name: &str, default: i64) -> Result<i64, NodeError> {
-        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(default) };
+        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else {
+            return Ok(default);
+        };
         let written = || value.as_str().and_then(|text| text.trim().parse().ok());
-        value.as_i64().or_else(written).ok_or_else(|| wrong(name, "int", value))
+        value
+            .as_i64()
+            .or_else(written)
+            .ok_or_else(|| wrong(name, "int", value))
     }
     /// A number, also written as text.
     pub fn number(self, name: &str, default: f64) -> Result<f64, NodeError> {
-        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else { return Ok(default) };
+        let Some(value) = self.0.get(name).filter(|value| !value.is_null()) else {
+            return Ok(default);
+        };
         let written = || value.as_str().and_then(|text| text.trim().parse().ok());
         let number: Option<f64> = value.as_f64().or_else(written);
-        number.filter(|number| number.is_finite()).ok_or_else(|| wrong(name, "float", value))
+        number
+            .filter(|number| number.is_finite())
+            .ok_or_else(|| wrong(name, "float", value))
     }
     /// Whether a condition holds.
     pub fn flag(self, name: &str, default: bool) -> bool {
-        self.0.get(name).filter(|value| !value.is_null()).map_or(default, Value::truthy)
+        self.0
+            .get(name)
+            .filter(|value| !value.is_null())
+            .map_or(default, Value::truthy)
     }
     /// The items of a list; one item when it is something else; none when it is absent or null.
     pub fn list(self, name: &str) -> Vec<Value> {
@@ -48,7 +63,9 @@ impl<'a> Args<'a> {
     }
     /// Inputs that the type does not declare and that are not the engine's own.
     pub fn others(self, declared: &'a [&'a str]) -> impl Iterator<Item = (&'a String, &'a Value)> {
-        self.0.iter().filter(move |(name, _)| !declared.contains(&name.as_str()) && !name.starts_with('_'))
+        self.0
+            .iter()
+            .filter(move |(name, _)| !declared.contains(&name.as_str()) && !name.starts_with('_'))
     }
 }
 
@@ -58,11 +75,18 @@ pub(super) fn one(handle: &str, value: impl Into<Value>) -> Map {
 }
 /// A map of several entries.
 pub(super) fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
-    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    entries
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 /// The fault of an input of the wrong type.
 pub(super) fn wrong(name: &str, expected: &str, value: &Value) -> NodeError {
-    NodeError::new(format!("the input `{name}` expects {expected}, got {}", type_of(value))).code("input.type")
+    NodeError::new(format!(
+        "the input `{name}` expects {expected}, got {}",
+        type_of(value)
+    ))
+    .code("input.type")
 }
 /// The fault of an input that was left out.
 pub(super) fn missing(name: &str, why: &str) -> NodeError {
@@ -78,7 +102,13 @@ pub(super) fn type_of(value: &Value) -> String {
         Value::Str(_) => "str".to_owned(),
         Value::Bytes(_) => "bytes".to_owned(),
         Value::List(_) => "list".to_owned(),
-        Value::Map(map) => map.get("type").and_then(Value::as_str).unwrap_or("dict").chars().take(40).collect(),
+        Value::Map(map) => map
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("dict")
+            .chars()
+            .take(40)
+            .collect(),
         Value::Media(media) => media.kind.chars().take(40).collect(),
     }
 }
@@ -102,9 +132,17 @@ pub(super) fn json_of(value: &Value) -> serde_json::Value {
 fn without_bytes(value: &Value) -> Value {
     match value {
         Value::Bytes(_) => Value::Null,
-        Value::Media(media) => MediaRef { data: None, ..media.as_ref().clone() }.into(),
+        Value::Media(media) => MediaRef {
+            data: None,
+            ..media.as_ref().clone()
+        }
+        .into(),
         Value::List(items) => Value::list(items.iter().map(without_bytes).collect()),
-        Value::Map(map) => Value::map(map.iter().map(|(key, value)| (key.clone(), without_bytes(value))).collect()),
+        Value::Map(map) => Value::map(
+            map.iter()
+                .map(|(key, value)| (key.clone(), without_bytes(value)))
+                .collect(),
+        ),
         Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) => value.clone(),
     }
 }

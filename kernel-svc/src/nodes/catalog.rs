@@ -140,7 +140,11 @@ impl From<Entry> for NodeMeta {
                 Mode::Stream => InputMode::Stream,
                 Mode::Controlled => InputMode::Controlled,
             }),
-            output_correlation: entry.output_correlation.into_iter().map(|(name, it)| (name, it.into())).collect(),
+            output_correlation: entry
+                .output_correlation
+                .into_iter()
+                .map(|(name, it)| (name, it.into()))
+                .collect(),
             artifact_outputs: entry.artifact_outputs,
             primary_output: entry.primary_output,
             required_settings: entry.settings,
@@ -164,12 +168,21 @@ impl From<Input> for InputMeta {
 }
 impl From<Output> for OutputMeta {
     fn from(output: Output) -> Self {
-        Self { name: output.name, ty: type_text(&output.r#type), stream: output.stream }
+        Self {
+            name: output.name,
+            ty: type_text(&output.r#type),
+            stream: output.stream,
+        }
     }
 }
 impl From<Declared> for Correlation {
     fn from(declared: Declared) -> Self {
-        let Declared { kind, source, group, collapse } = declared;
+        let Declared {
+            kind,
+            source,
+            group,
+            collapse,
+        } = declared;
         let kind = match kind {
             Kind::Single => CorrelationKind::Single,
             Kind::Forward => CorrelationKind::Forward,
@@ -177,7 +190,12 @@ impl From<Declared> for Correlation {
             Kind::Iteration => CorrelationKind::Iteration,
             Kind::Aggregate => CorrelationKind::Aggregate,
         };
-        Self { kind, source, group, collapse_innermost: collapse.as_deref() == Some("innermost") }
+        Self {
+            kind,
+            source,
+            group,
+            collapse_innermost: collapse.as_deref() == Some("innermost"),
+        }
     }
 }
 /// A choice among texts (`{"enum": […]}`) is a text whose values are listed beside it.
@@ -192,16 +210,26 @@ mod tests {
     #[test]
     fn every_line_is_read_and_says_what_it_does() {
         assert_eq!(all().len(), FILE.lines().count());
-        assert!(all().len() > 100, "a catalog that has almost nothing has not been read");
+        assert!(
+            all().len() > 100,
+            "a catalog that has almost nothing has not been read"
+        );
         for meta in all().values() {
-            assert!(!meta.title.is_empty() && meta.description.ends_with('.'), "{}", meta.node_type);
+            assert!(
+                !meta.title.is_empty() && meta.description.ends_with('.'),
+                "{}",
+                meta.node_type
+            );
         }
     }
 
     #[test]
     fn a_default_of_null_is_a_default_and_none_is_none() {
         let read = |text: &str| InputMeta::from(serde_json::from_str::<Input>(text).expect("an input"));
-        assert_eq!(read(r#"{"name":"a","type":"any","default":null}"#).default, Some(Value::Null));
+        assert_eq!(
+            read(r#"{"name":"a","type":"any","default":null}"#).default,
+            Some(Value::Null)
+        );
         assert_eq!(read(r#"{"name":"a","type":"any"}"#).default, None);
     }
 
@@ -224,7 +252,9 @@ mod tests {
     fn the_file_equals_the_fields_catalogue() {
         let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared/spec");
         let folder = std::env::var("ATELIER_SPECS").unwrap_or_else(|_| beside.to_owned());
-        let Ok(theirs) = std::fs::read_to_string(format!("{folder}/node-catalog.jsonl")) else { return };
+        let Ok(theirs) = std::fs::read_to_string(format!("{folder}/node-catalog.jsonl")) else {
+            return;
+        };
         let parse = |text: &str| -> IndexMap<String, Json> {
             let lines = text.lines().filter(|line| !line.trim().is_empty());
             lines
@@ -233,7 +263,10 @@ mod tests {
                 .collect()
         };
         let (ours, theirs) = (parse(FILE), parse(&theirs));
-        let own = ["nodetool.workflows.base_node.Comment", "nodetool.workflows.base_node.Group"];
+        let own = [
+            "nodetool.workflows.base_node.Comment",
+            "nodetool.workflows.base_node.Group",
+        ];
         for (name, mut json) in ours {
             json.as_object_mut().expect("an object").remove("description");
             match theirs.get(&name) {

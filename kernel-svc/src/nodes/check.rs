@@ -29,7 +29,11 @@ pub(super) fn check(who: &str, ty: &str, value: Value) -> Result<Value, NodeErro
             Some(whole) => Ok(Value::Int(whole)),
             None => wrong(&value),
         },
-        ("color", Value::Str(colour)) => Ok(map([("type", "color".into()), ("value", Value::Str(colour))]).into()),
+        ("path", value @ Value::Str(_)) => Ok(value),
+        ("path", Value::Map(map)) if is_path(&map) => Ok(map.get("path").cloned().unwrap_or_default()),
+        ("color", Value::Str(colour)) => {
+            Ok(map([("type", "color".into()), ("value", Value::Str(colour))]).into())
+        }
         ("message", Value::Str(text)) => Ok(message(text.as_ref().into())),
         ("image_size", value @ Value::Map(_)) => image_size(who, value),
         (ty, value) if MEDIA_KINDS.contains(&ty) => media(who, ty, value),
@@ -43,18 +47,29 @@ fn mismatch(who: &str, expected: &str, value: &Value) -> NodeError {
     NodeError::new(format!("{who} expects {expected}, got {}", type_of(value))).code("input.type")
 }
 fn list(who: &str, ty: &str, inner: &str, value: &Value) -> Result<Value, NodeError> {
-    let Value::List(items) = value else { return Err(mismatch(who, ty, value)) };
+    let Value::List(items) = value else {
+        return Err(mismatch(who, ty, value));
+    };
     let items = items.iter().enumerate().map(|(place, item)| {
         let who = format!("{who}, item {place},");
         check(&who, inner, item.clone())
     });
     Ok(Value::list(items.collect::<Result<_, _>>()?))
 }
+/// Older files write paths as objects.
+fn is_path(map: &Map) -> bool {
+    let kind = map.get("type").and_then(Value::as_str);
+    matches!(kind, Some("file_path" | "folder_path"))
+        && map.get("path").is_none_or(|path| path.as_str().is_some())
+}
 /// Types whose values are objects that carry the type's name.
 fn is_object(ty: &str) -> bool {
     ty.ends_with("_model")
         || ty.starts_with("hf.")
-        || matches!(ty, "color" | "message" | "dataframe" | "image_size" | "date" | "datetime")
+        || matches!(
+            ty,
+            "color" | "message" | "dataframe" | "image_size" | "date" | "datetime"
+        )
 }
 fn typed(who: &str, ty: &str, map: &Map) -> Result<Value, NodeError> {
     let mut map = map.clone();
@@ -63,7 +78,9 @@ fn typed(who: &str, ty: &str, map: &Map) -> Result<Value, NodeError> {
             map.insert("type".to_owned(), ty.into());
             Ok(map.into())
         }
-        Some(Value::Str(given)) if given.as_ref() == ty || (ty.starts_with("hf.") && given.starts_with("hf.")) => {
+        Some(Value::Str(given))
+            if given.as_ref() == ty || (ty.starts_with("hf.") && given.starts_with("hf.")) =>
+        {
             Ok(map.into())
         }
         Some(_) => Err(mismatch(who, ty, &map.into())),
@@ -81,7 +98,12 @@ fn image_size(who: &str, value: Value) -> Result<Value, NodeError> {
 }
 fn message(text: &str) -> Value {
     let part = map([("type", "text".into()), ("text", text.into())]);
-    map([("type", "message".into()), ("role", "user".into()), ("content", Value::list(vec![part.into()]))]).into()
+    map([
+        ("type", "message".into()),
+        ("role", "user".into()),
+        ("content", Value::list(vec![part.into()])),
+    ])
+    .into()
 }
 
 fn media(who: &str, ty: &str, value: Value) -> Result<Value, NodeError> {
@@ -95,8 +117,13 @@ fn media(who: &str, ty: &str, value: Value) -> Result<Value, NodeError> {
 /// A reference by address.
 pub(super) fn reference(kind: &str, address: &str) -> Value {
     let address = address.trim();
-    MediaRef { kind: kind.to_owned(), uri: address.to_owned(), asset_id: asset_of(address), ..MediaRef::default() }
-        .into()
+    MediaRef {
+        kind: kind.to_owned(),
+        uri: address.to_owned(),
+        asset_id: asset_of(address),
+        ..MediaRef::default()
+    }
+    .into()
 }
 /// A reference out of an object that says too little to be one by itself.
 fn untyped(kind: &str, map: &Map) -> Option<Value> {
@@ -117,10 +144,22 @@ fn untyped(kind: &str, map: &Map) -> Option<Value> {
     let uri = text("uri")?.unwrap_or_default();
     let asset_id = text("asset_id")?.or_else(|| asset_of(&uri));
     let own = ["type", "uri", "asset_id", "mime_type"];
-    let kept = |key: &str, value: &Value| !own.contains(&key) && (key != "data" || (data.is_none() && !value.is_null()));
+    let kept = |key: &str, value: &Value| {
+        !own.contains(&key) && (key != "data" || (data.is_none() && !value.is_null()))
+    };
     let extra = map.iter().filter(|(key, value)| kept(key, value));
     let extra = extra.map(|(key, value)| (key.clone(), value.clone())).collect();
-    Some(MediaRef { kind: kind.to_owned(), uri, asset_id, data, mime_type: text("mime_type")?, extra }.into())
+    Some(
+        MediaRef {
+            kind: kind.to_owned(),
+            uri,
+            asset_id,
+            data,
+            mime_type: text("mime_type")?,
+            extra,
+        }
+        .into(),
+    )
 }
 /// The asset that `asset://ID.ext` names.
 fn asset_of(uri: &str) -> Option<String> {
@@ -155,9 +194,17 @@ mod tests {
     #[case("image", json!("asset://a7.png"), json!({"type": "image", "uri": "asset://a7.png", "asset_id": "a7"}))]
     #[case("image", json!({"uri": "https://x/y.png"}), json!({"type": "image", "uri": "https://x/y.png", "asset_id": null}))]
     #[case("list[image]", json!(["asset://a7"]), json!([{"type": "image", "uri": "asset://a7", "asset_id": "a7"}]))]
+    #[case("path", json!({"type": "file_path", "path": "/a"}), json!("/a"))]
     #[case("image_size", json!({"width": 8, "height": 9}), json!({"width": 8, "height": 9}))]
-    fn values_that_fit_pass(#[case] ty: &str, #[case] value: serde_json::Value, #[case] expected: serde_json::Value) {
-        assert_eq!(check("the input `x`", ty, from_json(value)).expect("fits"), from_json(expected));
+    fn values_that_fit_pass(
+        #[case] ty: &str,
+        #[case] value: serde_json::Value,
+        #[case] expected: serde_json::Value,
+    ) {
+        assert_eq!(
+            check("the input `x`", ty, from_json(value)).expect("fits"),
+            from_json(expected)
+        );
     }
 
     #[rstest]
@@ -175,7 +222,11 @@ mod tests {
     #[case("tts_model", json!({"type": "image_model"}), "the input `x` expects tts_model, got image_model")]
     #[case("image_size", json!({"width": 0, "height": 9}),
         "the input `x` expects image_size, whose width is a positive whole number")]
-    fn values_that_do_not_fit_are_named(#[case] ty: &str, #[case] value: serde_json::Value, #[case] expected: &str) {
+    fn values_that_do_not_fit_are_named(
+        #[case] ty: &str,
+        #[case] value: serde_json::Value,
+        #[case] expected: &str,
+    ) {
         let error = check("the input `x`", ty, from_json(value)).expect_err("does not fit");
         assert_eq!(error.message, expected);
         assert_eq!(error.code.as_deref(), Some("input.type"));

@@ -69,7 +69,8 @@ struct Merged(Map);
 #[async_trait]
 impl Sink for Merged {
     async fn frame(&mut self, frame: Map) -> Result<(), NodeError> {
-        self.0.extend(frame.into_iter().filter(|(_, value)| !value.is_null()));
+        self.0
+            .extend(frame.into_iter().filter(|(_, value)| !value.is_null()));
         Ok(())
     }
 }
@@ -87,7 +88,10 @@ pub(super) struct Streamed<G>(pub G);
 #[async_trait]
 impl<G: Generator> Executor for Streamed<G> {
     fn offers(&self) -> Offers {
-        Offers { stream: true, run: false }
+        Offers {
+            stream: true,
+            run: false,
+        }
     }
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
         let mut merged = Merged::default();

@@ -42,7 +42,10 @@ const VALUES: &[(&str, &str)] = &[
 
 /// All types of this family.
 pub(super) fn types() -> Types {
-    let mut types: Types = VALUES.iter().map(|(name, ty)| (*name, factory(Constant { ty }))).collect();
+    let mut types: Types = VALUES
+        .iter()
+        .map(|(name, ty)| (*name, factory(Constant { ty })))
+        .collect();
     types.push(("nodetool.constant.Constant", factory(Routed(|_| Ok(Map::new())))));
     types.push(("nodetool.constant.Date", factory(Plain(date))));
     types.push(("nodetool.constant.DateTime", factory(Plain(date_time))));
@@ -58,8 +61,13 @@ struct Constant {
 #[async_trait]
 impl Executor for Constant {
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
-        let Some(value) = inputs.get("value") else { return Err(missing("value", "a constant needs its value")) };
-        Ok(one("output", check("the property `value`", self.ty, value.clone())?))
+        let Some(value) = inputs.get("value") else {
+            return Err(missing("value", "a constant needs its value"));
+        };
+        Ok(one(
+            "output",
+            check("the property `value`", self.ty, value.clone())?,
+        ))
     }
 }
 
@@ -69,21 +77,32 @@ fn field(args: Args<'_>, name: &'static str, default: i64, min: i64, max: i64) -
     if (min..=max).contains(&number) {
         return Ok(number);
     }
-    Err(NodeError::new(format!("the property `{name}` must be between {min} and {max}, got {number}"))
-        .code("input.value"))
+    Err(NodeError::new(format!(
+        "the property `{name}` must be between {min} and {max}, got {number}"
+    ))
+    .code("input.value"))
 }
 fn day(args: Args<'_>) -> Result<Vec<(&'static str, Value)>, NodeError> {
     let year = field(args, "year", 1900, 1, 9999)?;
     let month = field(args, "month", 1, 1, 12)?;
     let day = field(args, "day", 1, 1, 31)?;
-    let parts = (i32::try_from(year).ok(), u32::try_from(month).ok(), u32::try_from(day).ok());
+    let parts = (
+        i32::try_from(year).ok(),
+        u32::try_from(month).ok(),
+        u32::try_from(day).ok(),
+    );
     let exists = matches!(parts, (Some(year), Some(month), Some(day))
         if NaiveDate::from_ymd_opt(year, month, day).is_some());
     if !exists {
-        let text = format!("the property `day` names a day that does not exist: {year:04}-{month:02}-{day:02}");
+        let text =
+            format!("the property `day` names a day that does not exist: {year:04}-{month:02}-{day:02}");
         return Err(NodeError::new(text).code("input.value"));
     }
-    Ok(vec![("year", year.into()), ("month", month.into()), ("day", day.into())])
+    Ok(vec![
+        ("year", year.into()),
+        ("month", month.into()),
+        ("day", day.into()),
+    ])
 }
 fn fields(ty: &str, fields: Vec<(&'static str, Value)>) -> Value {
     let mut map = one("type", ty);
@@ -109,7 +128,12 @@ fn image_size(args: Args<'_>) -> Result<Map, NodeError> {
         return Err(missing("value", "a size needs a width and a height"));
     }
     let size = check("the property `value`", "image_size", size)?;
-    let side = |name: &str| size.get(name).and_then(|side| side.as_i64()).unwrap_or_default().into();
+    let side = |name: &str| {
+        size.get(name)
+            .and_then(|side| side.as_i64())
+            .unwrap_or_default()
+            .into()
+    };
     let (width, height) = (side("width"), side("height"));
     Ok(map([("image_size", size), ("width", width), ("height", height)]))
 }
@@ -117,7 +141,9 @@ fn sketch(args: Args<'_>) -> Result<Map, NodeError> {
     let mut out = one("output", args.value("value"));
     for name in ["image", "mask", "layers"] {
         let value = args.value(name);
-        let value = if name == "layers" { check("the property `layers`", "list", value) } else {
+        let value = if name == "layers" {
+            check("the property `layers`", "list", value)
+        } else {
             check(&format!("the property `{name}`"), "image", value)
         }?;
         if !value.is_null() {

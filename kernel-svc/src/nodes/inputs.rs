@@ -21,9 +21,9 @@ const VALUES: &[(&str, &str)] = &[
     ("nodetool.input.DataframeInput", "dataframe"),
     ("nodetool.input.DocumentInput", "document"),
     ("nodetool.input.EmbeddingModelInput", "embedding_model"),
-    ("nodetool.input.FilePathInput", "str"),
+    ("nodetool.input.FilePathInput", "path"),
     ("nodetool.input.FloatInput", "float"),
-    ("nodetool.input.FolderPathInput", "str"),
+    ("nodetool.input.FolderPathInput", "path"),
     ("nodetool.input.HuggingFaceModelInput", "hf.model"),
     ("nodetool.input.ImageInput", "image"),
     ("nodetool.input.ImageListInput", "list[image]"),
@@ -46,7 +46,10 @@ const VALUES: &[(&str, &str)] = &[
 
 /// All types of this family.
 pub(super) fn types() -> Types {
-    let mut types: Types = VALUES.iter().map(|(name, ty)| (*name, factory(Input { ty }))).collect();
+    let mut types: Types = VALUES
+        .iter()
+        .map(|(name, ty)| (*name, factory(Input { ty })))
+        .collect();
     types.push(("nodetool.input.DocumentFileInput", factory(DocumentFile)));
     types.push(("nodetool.input.MessageDeconstructor", factory(Routed(take_apart))));
     types.push(("nodetool.input.RealtimeAudioInput", factory(RealtimeAudio)));
@@ -68,7 +71,12 @@ impl Executor for Input {
 }
 /// How an input is called in an error: the name that a caller of the workflow uses.
 fn who(ctx: &Context) -> String {
-    let property = ctx.properties.get("name").and_then(Value::as_str).map(str::trim).filter(|name| !name.is_empty());
+    let property = ctx
+        .properties
+        .get("name")
+        .and_then(Value::as_str)
+        .map(str::trim)
+        .filter(|name| !name.is_empty());
     let name = property.or(ctx.node_name.as_deref()).unwrap_or(&ctx.node_id);
     format!("the input `{name}`")
 }
@@ -94,13 +102,21 @@ fn within_limits(ctx: &Context, value: &Value) -> Result<(), NodeError> {
         }
         Value::Str(text) if !text.is_empty() => {
             let length = text.chars().count();
-            let longest = ctx.properties.get("max_length").and_then(Value::as_i64).filter(|longest| *longest > 0);
+            let longest = ctx
+                .properties
+                .get("max_length")
+                .and_then(Value::as_i64)
+                .filter(|longest| *longest > 0);
             if let Some(longest) = longest
                 && i64::try_from(length).is_ok_and(|length| length > longest)
             {
                 return fault(format!("takes at most {longest} characters, got {length}"));
             }
-            let options = ctx.properties.get("options").and_then(Value::as_list).unwrap_or_default();
+            let options = ctx
+                .properties
+                .get("options")
+                .and_then(Value::as_list)
+                .unwrap_or_default();
             if !options.is_empty() && !options.contains(value) {
                 let options = options.iter().map(text_of).collect::<Vec<_>>().join(", ");
                 return fault(format!("must be one of: {options}; got {text:?}"));
@@ -119,8 +135,15 @@ impl Executor for DocumentFile {
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
         let value = check(&who(ctx), "str", Args(&inputs).value("value"))?;
         let path = text_of(&value);
-        let address = if path.is_empty() || path.contains("://") { path.clone() } else { format!("file://{path}") };
-        Ok(map([("document", reference("document", &address)), ("path", path.into())]))
+        let address = if path.is_empty() || path.contains("://") {
+            path.clone()
+        } else {
+            format!("file://{path}")
+        };
+        Ok(map([
+            ("document", reference("document", &address)),
+            ("path", path.into()),
+        ]))
     }
 }
 
@@ -156,11 +179,25 @@ fn take_apart(args: Args<'_>) -> Result<Map, NodeError> {
     let texts: Vec<String> = parts.iter().filter_map(part_text).collect();
     out.insert("text".to_owned(), texts.join("\n").into());
     for kind in ["image", "audio"] {
-        out.extend(parts.iter().find_map(|part| part_media(part, kind)).map(|media| (kind.to_owned(), media)));
+        out.extend(
+            parts
+                .iter()
+                .find_map(|part| part_media(part, kind))
+                .map(|media| (kind.to_owned(), media)),
+        );
     }
-    if let Some(id) = field("model").map(|model| text_of(&model)).filter(|id| !id.is_empty()) {
-        let provider = field("provider").map(|provider| text_of(&provider)).unwrap_or_default();
-        let model = map([("type", "language_model".into()), ("provider", provider.into()), ("id", id.into())]);
+    if let Some(id) = field("model")
+        .map(|model| text_of(&model))
+        .filter(|id| !id.is_empty())
+    {
+        let provider = field("provider")
+            .map(|provider| text_of(&provider))
+            .unwrap_or_default();
+        let model = map([
+            ("type", "language_model".into()),
+            ("provider", provider.into()),
+            ("id", id.into()),
+        ]);
         out.insert("model".to_owned(), model.into());
     }
     Ok(out)
@@ -168,11 +205,15 @@ fn take_apart(args: Args<'_>) -> Result<Map, NodeError> {
 fn part_text(part: &Value) -> Option<String> {
     match part {
         Value::Str(text) => Some(text.to_string()),
-        _ => part.get("text").and_then(|text| text.as_str().map(ToOwned::to_owned)),
+        _ => part
+            .get("text")
+            .and_then(|text| text.as_str().map(ToOwned::to_owned)),
     }
 }
 fn part_media(part: &Value, kind: &str) -> Option<Value> {
     let inner = part.get(kind).unwrap_or_else(|| part.clone());
-    inner.as_media().is_some_and(|media| media.kind == kind).then_some(inner)
+    inner
+        .as_media()
+        .is_some_and(|media| media.kind == kind)
+        .then_some(inner)
 }
-

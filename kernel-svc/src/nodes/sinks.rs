@@ -19,7 +19,11 @@ pub(super) fn types() -> Types {
 }
 /// Absent in, absent out; null goes out as null.
 fn show(args: Args<'_>) -> Result<Map, NodeError> {
-    Ok(args.0.get("value").map(|value| one("output", value.clone())).unwrap_or_default())
+    Ok(args
+        .0
+        .get("value")
+        .map(|value| one("output", value.clone()))
+        .unwrap_or_default())
 }
 fn nothing(_args: Args<'_>) -> Result<Map, NodeError> {
     Ok(Map::new())

@@ -16,6 +16,9 @@ use crate::event::{Event, NodeLabel, Note};
 /// Longest text of an error that goes out, in characters.
 const MAX_ERROR_CHARS: usize = 4_000;
 
+/// Reason of a run whose graph or parameters are wrong.
+pub(super) const INVALID_INPUT: &str = "INVALID_INPUT";
+
 /// A frame, and whether the log keeps it.
 pub(super) struct Converted {
     pub(super) frame: Frame,
@@ -34,7 +37,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             vec![kept(Frame::JobUpdate(JobUpdate {
                 status: status.into(),
                 error: error.as_deref().map(clean_error),
-                error_code,
+                error_code: if issues.is_empty() { error_code } else { Some(INVALID_INPUT.to_owned()) },
                 result: outputs.map(|outputs| {
                     let mut result = Map::new();
                     result.insert("outputs".to_owned(), Value::map(outputs));

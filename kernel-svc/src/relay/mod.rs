@@ -336,7 +336,7 @@ fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
     Some(JobPatch {
         status: Some(status_name(*status)),
         error: error.as_deref().map(convert::clean_error),
-        error_code: error_code.clone(),
+        error_code: if issues.is_empty() { error_code.clone() } else { Some(convert::INVALID_INPUT.to_owned()) },
         issues: (!issues.is_empty()).then(|| convert::issues_json(issues)),
         outputs: None,
         started_at: started.then_some(now),

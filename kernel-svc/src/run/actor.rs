@@ -61,6 +61,8 @@ pub(crate) fn context(
         node_id: Arc::clone(&node.label.id),
         node_type: Arc::clone(&node.label.node_type),
         node_name: node.label.name.clone(),
+        properties: Arc::clone(&node.node.properties),
+        outputs: Arc::new(node.node.outputs.clone()),
         invocation: Arc::default(),
         cancel: core.cancel.child_token(),
         notes: NoteSink::new(Arc::clone(&node.label), core.events.clone()),

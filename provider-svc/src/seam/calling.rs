@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::error::Error;
 use crate::metrics;
 use crate::provider::{Call, CancelAnswer, Class, Failure, Finished, Polled, SeamPermit, Submitted};
+use crate::seam::inputs::resolve;
 use crate::seam::registry::StopCause;
 use crate::seam::run::{Running, Seam, deliver};
 use crate::seam::outcome::Outcome;
@@ -37,6 +38,15 @@ impl Seam {
     /// K6 to K10. Not cancel safe: it runs in a task of its own.
     pub(super) async fn call(&self, permit: &SeamPermit, running: &Running) -> Ending {
         let plan = &running.plan;
+        // K5: what the request names is fetched before anything is paid.
+        let params = if plan.provider.wants_bytes() {
+            match resolve(&self.inner.assets, &plan.caller, &plan.params).await {
+                Ok(params) => params,
+                Err(failure) => return Ending::Failed(failure),
+            }
+        } else {
+            plan.params.clone()
+        };
         // K6: the last moment at which a cancel costs nothing.
         match running.row.mark_submitting().await {
             Ok(true) => {}
@@ -53,7 +63,7 @@ impl Seam {
             generation_id: plan.id,
             model: plan.model.clone(),
             capability: plan.capability,
-            params: plan.params.clone(),
+            params,
             cancel: running.stop.token().clone(),
         };
         let deadline = Instant::now() + plan.deadline;

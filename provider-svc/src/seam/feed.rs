@@ -195,7 +195,8 @@ mod tests {
         assert!(writer.gone().is_cancelled());
         writer.text("x", false);
         assert!(writer.shared.lock().queue.is_empty());
-        let (writer, mut stream) = (feed)();
+        let (writer, stream) = feed();
+        let mut stream = Box::pin(stream);
         writer.text("x", false);
         writer.finish(Some(Status::cancelled("stop")));
         writer.text("y", false);

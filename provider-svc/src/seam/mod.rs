@@ -2,7 +2,7 @@
 //!
 //! What lives here, in the order of a call: [`plan`] checks the request, [`run`] carries it out step by step, [`calling`]
 //! talks to the provider, [`persist`] stores the outputs, [`settle`] closes the row, [`join`] answers a repeat. Beside
-//! them: [`ledger`] and [`assets`] are the clients, [`spool`] keeps what the ledger could not be told, [`receipt`] is
+//! them: [`inputs`] fetches what a request names, [`ledger`] and [`assets`] are the clients, [`spool`] keeps what the ledger could not be told, [`receipt`] is
 //! where a provider's words land, [`registry`] knows what runs here, [`feed`] is the way to the client.
 //! What does not: providers (`adapters`), prices (`pricing`) and the contract (`api`).
 
@@ -11,6 +11,7 @@ pub mod calling;
 pub mod directory;
 pub mod feed;
 pub mod fingerprint;
+pub mod inputs;
 pub mod join;
 pub mod ledger;
 pub mod origin;

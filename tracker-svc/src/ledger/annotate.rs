@@ -112,7 +112,7 @@ pub(super) async fn annotate_late<C: ConnectionTrait>(
         return Ok(());
     }
     let guard = Condition::all().add(Column::Status.eq(row.status));
-    if write(tx, time, row, changes, computed, guard).await? {
+    if write(tx, time, row.into(), changes, computed, guard).await?.is_some() {
         book.save(tx, time).await?;
     }
     Ok(())

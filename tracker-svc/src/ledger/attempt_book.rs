@@ -44,6 +44,11 @@ impl Book {
         &self.attempts
     }
 
+    /// The attempts as they are after a save.
+    pub(super) fn into_attempts(self) -> Vec<Model> {
+        self.attempts
+    }
+
     pub(super) fn latest(&self) -> Option<&Model> {
         self.attempts.last()
     }
@@ -133,13 +138,15 @@ impl Book {
         }
     }
 
-    /// Puts a latest attempt that was proved not to have left on its way again, or opens the first one.
-    pub(super) fn submit(&mut self) {
-        let latest = self.latest().filter(|latest| latest.submission == Submission::Accepted);
-        match latest.map(|latest| latest.attempt_number) {
-            Some(number) => self.edit(number, |attempt| attempt.submission = Submission::Submitting),
-            None => _ = self.begin(AttemptKind::Main, Submission::Submitting),
-        }
+    /// The first attempt leaves; again, when it was proved not to have left before.
+    pub(super) async fn submit<C: ConnectionTrait>(
+        tx: &C,
+        time: &LedgerTime,
+        generation_id: &str,
+    ) -> Result<(), Error> {
+        let mut book = Self { generation_id: generation_id.to_owned(), attempts: Vec::new(), dirty: Vec::new() };
+        book.begin(AttemptKind::Main, Submission::Submitting);
+        book.save(tx, time).await
     }
 
     fn attempt_for(&mut self, id: &str, kind: Option<AttemptKind>, status: Status) -> Result<i32, Error> {

@@ -2,7 +2,7 @@
 //!
 //! Also on a row that was cancelled in between: the money is out and the id is how it will be known.
 
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, Set};
+use sea_orm::{ColumnTrait, ConnectionTrait, Set};
 
 use super::attempt_book::{Book, Told, priced};
 use super::row::{Changes, Computed, Driver, cancel_told, lock, write};
@@ -87,7 +87,7 @@ pub(super) async fn bind<C: ConnectionTrait>(tx: &C, time: &LedgerTime, bind: &B
             queue(&mut changes, &mut computed, time, &row, book.has_request_id());
         }
         let guard = bind.driver.guard().add(Column::Status.eq(row.status));
-        if !write(tx, time, &row, changes, computed, Condition::all().add(guard)).await? {
+        if write(tx, time, (&row).into(), changes, computed, guard).await?.is_none() {
             return Err(bind.driver.fenced());
         }
         book.save(tx, time).await?;

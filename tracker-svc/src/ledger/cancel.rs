@@ -56,7 +56,7 @@ pub(super) async fn cancel<C: ConnectionTrait>(
         let mut computed: Computed = vec![(Column::CompletedAt, time.now()), (Column::CancelRequestedAt, time.now())];
         queue(&mut changes, &mut computed, time, &row, row.provider_request_id.is_some());
         let guard = Condition::all().add(Column::Status.eq(Status::Running));
-        if write(tx, time, &row, changes, computed, guard).await? {
+        if write(tx, time, (&row).into(), changes, computed, guard).await?.is_some() {
             return Ok(Cancelled::Now { owner_instance: row.owner_instance });
         }
     }

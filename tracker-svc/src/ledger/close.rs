@@ -92,12 +92,10 @@ pub(super) async fn close<C: ConnectionTrait>(tx: &C, time: &LedgerTime, close: 
             None
         }
     };
-    let changed = match guard {
-        Some(guard) => settle(tx, time, close, &row, guard).await?,
-        None => false,
-    };
-    if changed {
-        return Ok(Closed { changed, lost_race: false, row: load(tx, &close.user_id, &close.id).await? });
+    if let Some(guard) = guard
+        && let Some(row) = settle(tx, time, close, &row, guard).await?
+    {
+        return Ok(Closed { changed: true, lost_race: false, row });
     }
     cancel_told(tx, &row).await?;
     let lost_race = row.status != close.status;
@@ -113,7 +111,7 @@ pub(super) async fn close<C: ConnectionTrait>(tx: &C, time: &LedgerTime, close: 
         };
         annotate_late(tx, time, &row, &late).await?;
     }
-    Ok(Closed { changed, lost_race, row: load(tx, &close.user_id, &close.id).await? })
+    Ok(Closed { changed: false, lost_race, row: load(tx, &close.user_id, &close.id).await? })
 }
 
 /// Evidence fits an interrupted row when it is of the same request; or when the row's own driver, which nobody replaced,
@@ -134,7 +132,7 @@ async fn settle<C: ConnectionTrait>(
     close: &Close,
     row: &Model,
     guard: Condition,
-) -> Result<bool, Error> {
+) -> Result<Option<Row>, Error> {
     let output = final_output(close, row)?;
     let mut book = Book::load(tx, &row.id).await?;
     let told = Told { request_id: close.request_id.clone(), ..Default::default() };
@@ -190,11 +188,9 @@ async fn settle<C: ConnectionTrait>(
     }
     queue(&mut changes, &mut computed, time, row, book.has_request_id());
     let guard = guard.add(Column::Status.eq(row.status));
-    let hit = write(tx, time, row, changes, computed, guard).await?;
-    if hit {
-        book.save(tx, time).await?;
-    }
-    Ok(hit)
+    let Some(generation) = write(tx, time, row.into(), changes, computed, guard).await? else { return Ok(None) };
+    book.save(tx, time).await?;
+    Ok(Some(Row { generation, attempts: book.into_attempts() }))
 }
 
 /// Where the outputs stand at the end.
@@ -241,7 +237,7 @@ async fn conflict<C: ConnectionTrait>(
     if metadata.add_conflict(&what, at) {
         let changes = Changes { metadata: Set(metadata.text()), ..Default::default() };
         let guard = Condition::all().add(Column::Status.eq(row.status));
-        write(tx, time, row, changes, Vec::new(), guard).await?;
+        write(tx, time, row.into(), changes, Vec::new(), guard).await?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Marks that the paid request is about to leave: accepted → submitting, unless a cancel came first.
 
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, Set};
+use sea_orm::{ColumnTrait, ConnectionTrait, Set};
 
 use super::attempt_book::Book;
-use super::row::{Changes, Driver, cancel_told, lock, write};
+use super::row::{Changes, Driver, Named, cancel_told, lock, write};
 use crate::entity::generations::Column;
 use crate::entity::words::{Status, Submission};
 use crate::error::Error;
@@ -25,8 +25,6 @@ pub struct Mark {
 /// # Errors
 /// `NotFound`; `Fenced`; `NotInStatus` when the row has an outcome.
 pub(super) async fn mark<C: ConnectionTrait>(tx: &C, time: &LedgerTime, mark: &Mark) -> Result<bool, Error> {
-    let row = lock(tx, &mark.user_id, &mark.id).await?;
-    mark.driver.fence(&row)?;
     let guard = mark
         .driver
         .guard()
@@ -34,14 +32,14 @@ pub(super) async fn mark<C: ConnectionTrait>(tx: &C, time: &LedgerTime, mark: &M
         .add(Column::Submission.eq(Submission::Accepted))
         .add(Column::CancelRequestedAt.is_null());
     let changes = Changes { submission: Set(Submission::Submitting), ..Default::default() };
-    if row.submission == Submission::Accepted
-        && write(tx, time, &row, changes, vec![(Column::StartedAt, time.now())], Condition::all().add(guard)).await?
-    {
-        let mut book = Book::load(tx, &row.id).await?;
-        book.submit();
-        book.save(tx, time).await?;
+    let started = vec![(Column::StartedAt, time.now())];
+    if write(tx, time, Named { user_id: &mark.user_id, id: &mark.id }, changes, started, guard).await?.is_some() {
+        // A row that is accepted has had no submission, or one that was proved not to have left.
+        Book::submit(tx, time, &mark.id).await?;
         return Ok(false);
     }
+    let row = lock(tx, &mark.user_id, &mark.id).await?;
+    mark.driver.fence(&row)?;
     match row.status {
         Status::Running => Ok(false),
         Status::Cancelled => {

@@ -17,6 +17,8 @@ mod open;
 mod row;
 mod settle;
 
+use std::sync::Arc;
+
 use atelier_common::db::{Db, GroupCommit};
 use atelier_common::tasks::Tasks;
 use sea_orm::DatabaseTransaction;
@@ -41,6 +43,8 @@ use crate::time::LedgerTime;
 
 /// Transitions in one transaction at most.
 const BATCH: usize = 256;
+/// Writers on PostgreSQL, which takes many at once; a row always has the same one. SQLite takes one.
+const WRITERS: usize = 6;
 
 #[derive(Debug, Clone)]
 enum Op {
@@ -52,6 +56,21 @@ enum Op {
     Annotate(Box<Annotate>),
     Link(Link),
     Cancel(Cancel),
+}
+
+impl Op {
+    fn id(&self) -> &str {
+        match self {
+            Self::Open(open) => &open.id,
+            Self::Mark(mark) => &mark.id,
+            Self::Bind(bind) => &bind.id,
+            Self::Observe(observe) => &observe.id,
+            Self::Close(close) => &close.id,
+            Self::Annotate(annotate) => &annotate.id,
+            Self::Link(link) => &link.id,
+            Self::Cancel(cancel) => &cancel.id,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -67,22 +86,32 @@ enum Out {
 /// The ledger. Clones are the same one.
 #[derive(Clone)]
 pub struct Ledger {
-    queue: GroupCommit<Op, Result<Out, Error>, Error>,
+    queues: Arc<[GroupCommit<Op, Result<Out, Error>, Error>]>,
 }
 
 impl Ledger {
-    /// Starts the ledger's writer.
+    /// Starts the ledger's writers.
     #[must_use]
-    pub fn new(db: Db, time: LedgerTime, tasks: &Tasks) -> Self {
-        let queue = GroupCommit::new(db, tasks, "ledger", BATCH, move |tx, ops| {
+    pub fn new(db: &Db, time: &LedgerTime, tasks: &Tasks) -> Self {
+        let writers = if db.is_sqlite() { 1 } else { WRITERS };
+        let queue = |_| {
             let time = time.clone();
-            Box::pin(async move { apply(tx, &time, ops).await })
-        });
-        Self { queue }
+            GroupCommit::new(db.clone(), tasks, "ledger", BATCH, move |tx, ops| {
+                let time = time.clone();
+                Box::pin(async move { apply(tx, &time, ops).await })
+            })
+        };
+        Self { queues: (0..writers).map(queue).collect() }
     }
 
     async fn submit(&self, op: Op) -> Result<Out, Error> {
-        let out = self.queue.submit(op).await?;
+        // The end of an id is random.
+        let turn = op.id().bytes().rev().take(8).fold(0_usize, |sum, byte| {
+            sum.wrapping_mul(31).wrapping_add(usize::from(byte))
+        });
+        let place = turn.checked_rem(self.queues.len()).unwrap_or_default();
+        let queue = self.queues.get(place).ok_or(Error::Draining)?;
+        let out = queue.submit(op).await?;
         if let Err(Error::Fenced { .. }) = &out {
             metrics::counter!(names::FENCED).increment(1);
         }
@@ -210,15 +239,20 @@ async fn apply(
     time: &LedgerTime,
     ops: Vec<Op>,
 ) -> Result<Vec<Result<Out, Error>>, Error> {
+    let mut ops: Vec<_> = ops.into_iter().enumerate().collect();
+    // Rows are locked in the order of their ids, so that two writers cannot wait for each other. Stable: what concerns
+    // one row stays in the order in which it came.
+    ops.sort_by(|(_, one), (_, other)| one.id().cmp(other.id()));
     let mut answers = Vec::with_capacity(ops.len());
-    for op in ops {
-        match one(tx, time, op).await {
+    for (place, op) in ops {
+        match one(tx, &time.held(), op).await {
             // The transaction is broken: the batch is taken apart.
             Err(Error::Store(error)) => return Err(Error::Store(error)),
-            answer => answers.push(answer),
+            answer => answers.push((place, answer)),
         }
     }
-    Ok(answers)
+    answers.sort_by_key(|(place, _)| *place);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
 async fn one(tx: &DatabaseTransaction, time: &LedgerTime, op: Op) -> Result<Out, Error> {

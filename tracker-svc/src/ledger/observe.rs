@@ -1,6 +1,6 @@
 //! Records a change of the facets of a running row. They move only forward.
 
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, Set};
+use sea_orm::{ColumnTrait, ConnectionTrait, Set};
 
 use super::attempt_book::Book;
 use super::row::{Changes, Driver, cancel_told, lock, write};
@@ -59,7 +59,7 @@ pub(super) async fn observe<C: ConnectionTrait>(
                 ..Default::default()
             };
             let guard = observe.driver.guard().add(Column::Status.eq(Status::Running));
-            if !write(tx, time, &row, changes, Vec::new(), Condition::all().add(guard)).await? {
+            if write(tx, time, (&row).into(), changes, Vec::new(), guard).await?.is_none() {
                 return Err(observe.driver.fenced());
             }
         }

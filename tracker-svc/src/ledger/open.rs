@@ -1,11 +1,11 @@
 //! Opens a row: ∅ → running. One INSERT that does nothing when the id or the key is there; who was first has the row.
 
 use sea_orm::sea_query::OnConflict;
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, QueryFilter, Set};
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, FromQueryResult, QueryFilter, Set};
 
 use super::row::{Changes, Row, insert_with, load};
 use crate::charge::Charge;
-use crate::entity::generations::{Column, Entity};
+use crate::entity::generations::{Column, Entity, Model};
 use crate::entity::words::{OutputState, ProviderState, ReconcileState, Status, Submission};
 use crate::error::Error;
 use crate::metadata::Metadata;
@@ -86,10 +86,10 @@ pub(super) async fn open<C: ConnectionTrait>(tx: &C, time: &LedgerTime, open: &O
     let now = time.now();
     let times = [Column::CreatedAt, Column::StartedAt, Column::UpdatedAt];
     let mut insert = insert_with(&values(open), times.map(|column| (column, now.clone())))?;
-    insert.on_conflict(OnConflict::new().do_nothing().to_owned());
-    let created = tx.execute(&insert).await?.rows_affected() == 1;
-    if created {
-        return Ok(Opened { row: load(tx, &open.user_id, &open.id).await?, created });
+    insert.on_conflict(OnConflict::new().do_nothing().to_owned()).returning_all();
+    if let Some(row) = tx.query_one(&insert).await? {
+        let generation = Model::from_query_result(&row, "")?;
+        return Ok(Opened { row: Row { generation, attempts: Vec::new() }, created: true });
     }
     let mut same = Condition::any().add(Column::Id.eq(open.id.as_str()));
     if let Some(key) = &open.idempotency_key {
@@ -102,7 +102,7 @@ pub(super) async fn open<C: ConnectionTrait>(tx: &C, time: &LedgerTime, open: &O
     if row.input_fingerprint != open.input_fingerprint || row.idempotency_key != open.idempotency_key {
         return Err(Error::KeyConflict { generation_id: Some(row.id.clone()) });
     }
-    Ok(Opened { row: load(tx, &open.user_id, &row.id).await?, created })
+    Ok(Opened { row: load(tx, &open.user_id, &row.id).await?, created: false })
 }
 
 fn values(open: &Open) -> Changes {

@@ -74,18 +74,32 @@ pub(super) async fn attempts_of<C: ConnectionTrait>(tx: &C, id: &str) -> Result<
         .await?)
 }
 
+/// A row by its name: no statement names one without its user.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Named<'a> {
+    pub(super) user_id: &'a str,
+    pub(super) id: &'a str,
+}
+
+impl<'a> From<&'a Model> for Named<'a> {
+    fn from(row: &'a Model) -> Self {
+        Self { user_id: &row.user_id, id: &row.id }
+    }
+}
+
 /// Columns that a statement computes.
 pub(super) type Computed = Vec<(Column, Expr)>;
 
-/// Writes a row in one statement: the changes, one version more, and only where `guard` holds. Whether it hit.
+/// Writes a row in one statement: the changes, one version more, and only where `guard` holds. The row as it is then, or
+/// `None` when the guard did not hold.
 pub(super) async fn write<C: ConnectionTrait>(
     tx: &C,
     time: &LedgerTime,
-    row: &Model,
+    row: Named<'_>,
     changes: ActiveModel,
     computed: Computed,
     guard: Condition,
-) -> Result<bool, Error> {
+) -> Result<Option<Model>, Error> {
     let mut update = Entity::update_many()
         .set(changes)
         .col_expr(Column::Version, Expr::col(Column::Version).add(1))
@@ -94,12 +108,12 @@ pub(super) async fn write<C: ConnectionTrait>(
         update = update.col_expr(column, value);
     }
     let done = update
-        .filter(Column::Id.eq(row.id.as_str()))
-        .filter(Column::UserId.eq(row.user_id.as_str()))
+        .filter(Column::Id.eq(row.id))
+        .filter(Column::UserId.eq(row.user_id))
         .filter(guard)
-        .exec(tx)
+        .exec_with_returning(tx)
         .await?;
-    Ok(done.rows_affected == 1)
+    Ok(done.into_iter().next())
 }
 
 /// Notes that the driver has heard of the cancel. No change that anybody sees, so the version stays.

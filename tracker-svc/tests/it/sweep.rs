@@ -18,7 +18,7 @@ pub async fn g_095_driven_rows_are_never_swept(stack: Stack) {
     // A second replica starts, long after the rows were opened.
     let r2 = stack.replica().await;
     for replica in [&stack.r1, &r2] {
-        replica.time.advance(Duration::from_secs(44));
+        replica.time.advance(Duration::from_secs(30));
     }
     assert_eq!(stack.user_of(&r2, "u1").sweep().await, 0);
     assert_eq!(u1.total().await.running_count, 50);

@@ -8,7 +8,16 @@ use super::{Class, Frame, Stamp};
 use crate::wire::{value, words};
 
 pub(super) fn update(stamp: &Stamp<'_>, update: JobUpdate) -> Frame {
-    let JobUpdate { status, error, error_code, result, duration, queue_position, message, issues } = update;
+    let JobUpdate {
+        status,
+        error,
+        error_code,
+        result,
+        duration,
+        queue_position,
+        message,
+        issues,
+    } = update;
     let mut body = stamp.body("job_update");
     body.put("status", words::job_status(status));
     let position = queue_position.filter(|_| status == i32::from(JobStatus::Queued));
@@ -28,22 +37,44 @@ pub(super) fn update(stamp: &Stamp<'_>, update: JobUpdate) -> Frame {
         body.put("duration", seconds(duration));
     }
     if !issues.is_empty() {
-        body.put("validation_issues", Value::list(issues.iter().map(issue).collect()));
+        body.put(
+            "validation_issues",
+            Value::list(issues.iter().map(issue).collect()),
+        );
     }
     if status == i32::from(JobStatus::Completed) {
-        body.put("result", outputs(value::map_for(result, stamp.user_id).unwrap_or_default()));
+        body.put(
+            "result",
+            outputs(value::map_for(result, stamp.user_id).unwrap_or_default()),
+        );
     }
-    Frame { terminal, ..stamp.frame("job_update", Class::Keep, body) }
+    Frame {
+        terminal,
+        ..stamp.frame("job_update", Class::Keep, body)
+    }
 }
 
 /// The result of a run: its values below `outputs`, also when they came without it.
 fn outputs(result: Map) -> Value {
-    let wrapped = result.len() == 1 && result.get("outputs").is_some_and(|inner| inner.as_map().is_some());
-    if wrapped { result.into() } else { Map::from_iter([("outputs".to_owned(), result.into())]).into() }
+    let wrapped = result.len() == 1
+        && result
+            .get("outputs")
+            .is_some_and(|inner| inner.as_map().is_some());
+    if wrapped {
+        result.into()
+    } else {
+        Map::from_iter([("outputs".to_owned(), result.into())]).into()
+    }
 }
 
 fn issue(issue: &Issue) -> Value {
-    let Issue { code, node_id, node_type, property, message } = issue;
+    let Issue {
+        code,
+        node_id,
+        node_type,
+        property,
+        message,
+    } = issue;
     let mut out = Map::new();
     out.insert("node_id".to_owned(), node_id.as_str().into());
     if !node_type.is_empty() {

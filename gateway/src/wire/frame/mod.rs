@@ -71,7 +71,13 @@ impl Stamp<'_> {
     }
 
     fn frame(&self, kind: &'static str, class: Class, body: Body) -> Frame {
-        Frame { kind, seq: self.seq, class, terminal: false, body: body.0 }
+        Frame {
+            kind,
+            seq: self.seq,
+            class,
+            terminal: false,
+            body: body.0,
+        }
     }
 }
 
@@ -85,7 +91,11 @@ impl Body {
 
     /// Puts a text that may be null and is always there; empty counts as null.
     fn nullable(&mut self, key: &str, text: Option<&str>) {
-        self.put(key, text.filter(|text| !text.is_empty()).map_or(Value::Null, Into::into));
+        self.put(
+            key,
+            text.filter(|text| !text.is_empty())
+                .map_or(Value::Null, Into::into),
+        );
     }
 
     /// Puts a text only when there is one.
@@ -98,8 +108,19 @@ impl Body {
 
 /// The frames of an event: one, none for a gap, two for a warning.
 pub(crate) fn frames(event: JobEvent, user_id: &str) -> Vec<Frame> {
-    let JobEvent { seq, job_id, workflow_id, published_at: _, event } = event;
-    let stamp = Stamp { job_id: &job_id, workflow_id: workflow_id.as_deref(), seq: Some(seq), user_id };
+    let JobEvent {
+        seq,
+        job_id,
+        workflow_id,
+        published_at: _,
+        event,
+    } = event;
+    let stamp = Stamp {
+        job_id: &job_id,
+        workflow_id: workflow_id.as_deref(),
+        seq: Some(seq),
+        user_id,
+    };
     match event {
         Some(Event::JobUpdate(update)) => vec![job::update(&stamp, update)],
         Some(Event::NodeUpdate(update)) => node::update(&stamp, update),
@@ -122,7 +143,13 @@ pub(crate) fn job_update(
     status: &'static str,
     error: Option<(&str, Option<&str>)>,
 ) -> Map {
-    let mut body = Stamp { job_id, workflow_id, seq: None, user_id: "" }.body("job_update");
+    let mut body = Stamp {
+        job_id,
+        workflow_id,
+        seq: None,
+        user_id: "",
+    }
+    .body("job_update");
     body.put("status", status);
     if let Some((text, code)) = error {
         body.put("error", text);

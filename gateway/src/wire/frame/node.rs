@@ -1,7 +1,8 @@
 //! Frames about a node: its life, its artifacts, what to show, its edges, its log (wire specification 3.4).
 
 use atelier_proto::kernel::v1::{
-    Chunk, EdgeUpdate, ErrorDetail, GenerationComplete, LogUpdate, NodeProgress, NodeStatus, NodeUpdate, OutputUpdate,
+    Chunk, EdgeUpdate, ErrorDetail, GenerationComplete, LogUpdate, NodeProgress, NodeStatus, NodeUpdate,
+    OutputUpdate,
 };
 use atelier_proto::value::{Map, MediaRef, Value};
 
@@ -11,7 +12,16 @@ use crate::wire::{value, words};
 /// A node's life. The text of a warning goes out as a line of its log just before, and not as an error: clients take any
 /// error of a node for the end of the run.
 pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Vec<Frame> {
-    let NodeUpdate { node_id, node_name, node_type, status, result, error, error_detail, properties } = update;
+    let NodeUpdate {
+        node_id,
+        node_name,
+        node_type,
+        status,
+        result,
+        error,
+        error_detail,
+        properties,
+    } = update;
     let state = NodeStatus::try_from(status).unwrap_or_default();
     let mut frames = Vec::with_capacity(1);
     if state == NodeStatus::Warning {
@@ -28,7 +38,10 @@ pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Vec<Frame> {
     body.put("node_name", node_name);
     body.put("node_type", node_type);
     body.put("status", words::node_status(status));
-    body.put("result", value::map_for(result, stamp.user_id).map_or(Value::Null, Into::into));
+    body.put(
+        "result",
+        value::map_for(result, stamp.user_id).map_or(Value::Null, Into::into),
+    );
     body.nullable("error", error.as_deref().filter(|_| state != NodeStatus::Warning));
     if let Some(detail) = error_detail {
         body.put("error_detail", detail_of(&detail));
@@ -44,9 +57,18 @@ pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Vec<Frame> {
 }
 
 fn detail_of(detail: &ErrorDetail) -> Value {
-    let ErrorDetail { code, provider, secret_key, generation_id } = detail;
+    let ErrorDetail {
+        code,
+        provider,
+        secret_key,
+        generation_id,
+    } = detail;
     let mut out = Map::from_iter([("code".to_owned(), code.as_str().into())]);
-    for (key, text) in [("provider", provider), ("secret_key", secret_key), ("generation_id", generation_id)] {
+    for (key, text) in [
+        ("provider", provider),
+        ("secret_key", secret_key),
+        ("generation_id", generation_id),
+    ] {
         if let Some(text) = text {
             out.insert(key.to_owned(), text.as_str().into());
         }
@@ -55,26 +77,52 @@ fn detail_of(detail: &ErrorDetail) -> Value {
 }
 
 pub(super) fn complete(stamp: &Stamp<'_>, complete: GenerationComplete) -> Frame {
-    let GenerationComplete { node_id, node_name, node_type, index, outputs, properties, generation_ids } = complete;
+    let GenerationComplete {
+        node_id,
+        node_name,
+        node_type,
+        index,
+        outputs,
+        properties,
+        generation_ids,
+    } = complete;
     let mut body = stamp.body("generation_complete");
     body.put("node_id", node_id);
     body.put("node_name", node_name);
     body.put("node_type", node_type);
     body.put("index", index);
-    body.put("outputs", value::map_for(outputs, stamp.user_id).unwrap_or_default());
+    body.put(
+        "outputs",
+        value::map_for(outputs, stamp.user_id).unwrap_or_default(),
+    );
     if let Some(properties) = value::map_for(properties, stamp.user_id) {
         body.put("properties", properties);
     }
     if !generation_ids.is_empty() {
-        body.put("generation_ids", Value::list(generation_ids.into_iter().map(Into::into).collect()));
+        body.put(
+            "generation_ids",
+            Value::list(generation_ids.into_iter().map(Into::into).collect()),
+        );
     }
     stamp.frame("generation_complete", Class::Keep, body)
 }
 
 pub(super) fn output(stamp: &Stamp<'_>, update: OutputUpdate) -> Frame {
-    let OutputUpdate { node_id, node_name, output_name, value: shown, output_type, disposition, done } = update;
+    let OutputUpdate {
+        node_id,
+        node_name,
+        output_name,
+        value: shown,
+        output_type,
+        disposition,
+        done,
+    } = update;
     let shown = value::value_for(shown, stamp.user_id);
-    let class = if is_audio_chunk(&shown) { Class::Audio } else { Class::Keep };
+    let class = if is_audio_chunk(&shown) {
+        Class::Audio
+    } else {
+        Class::Keep
+    };
     let mut body = stamp.body("output_update");
     body.put("node_id", node_id);
     body.put("node_name", node_name);
@@ -95,7 +143,11 @@ fn is_audio_chunk(shown: &Value) -> bool {
 }
 
 pub(super) fn edge(stamp: &Stamp<'_>, update: EdgeUpdate) -> Frame {
-    let EdgeUpdate { edge_id, status, counter } = update;
+    let EdgeUpdate {
+        edge_id,
+        status,
+        counter,
+    } = update;
     let mut body = stamp.body("edge_update");
     // Old readers insist on a text here.
     body.put("workflow_id", stamp.workflow_id.unwrap_or_default());
@@ -108,7 +160,12 @@ pub(super) fn edge(stamp: &Stamp<'_>, update: EdgeUpdate) -> Frame {
 }
 
 pub(super) fn progress(stamp: &Stamp<'_>, progress: NodeProgress) -> Frame {
-    let NodeProgress { node_id, progress, total, preview } = progress;
+    let NodeProgress {
+        node_id,
+        progress,
+        total,
+        preview,
+    } = progress;
     let mut body = stamp.body("node_progress");
     body.put("node_id", node_id);
     body.put("progress", progress);
@@ -120,7 +177,12 @@ pub(super) fn progress(stamp: &Stamp<'_>, progress: NodeProgress) -> Frame {
 }
 
 pub(super) fn log(stamp: &Stamp<'_>, line: &LogUpdate) -> Frame {
-    let LogUpdate { node_id, node_name, content, severity } = line;
+    let LogUpdate {
+        node_id,
+        node_name,
+        content,
+        severity,
+    } = line;
     let mut body = stamp.body("log_update");
     body.put("node_id", node_id.as_str());
     body.put("node_name", node_name.as_str());
@@ -130,7 +192,13 @@ pub(super) fn log(stamp: &Stamp<'_>, line: &LogUpdate) -> Frame {
 }
 
 pub(super) fn chunk(stamp: &Stamp<'_>, chunk: &Chunk) -> Frame {
-    let Chunk { node_id, content_type, content, done, thinking } = chunk;
+    let Chunk {
+        node_id,
+        content_type,
+        content,
+        done,
+        thinking,
+    } = chunk;
     let mut body = stamp.body("chunk");
     body.optional("node_id", Some(node_id));
     body.put("content_type", content_type.as_str());

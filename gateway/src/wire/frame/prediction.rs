@@ -11,7 +11,11 @@ use super::{Body, Class, Frame, Stamp};
 use crate::wire::{value, words};
 
 pub(super) fn prediction(stamp: &Stamp<'_>, prediction: Prediction) -> Frame {
-    let Prediction { node_id, node_type, generation } = prediction;
+    let Prediction {
+        node_id,
+        node_type,
+        generation,
+    } = prediction;
     let row = generation.unwrap_or_default();
     let mut body = stamp.body("prediction");
     body.put("id", row.generation_id.as_str());
@@ -28,24 +32,38 @@ pub(super) fn prediction(stamp: &Stamp<'_>, prediction: Prediction) -> Frame {
         body.put("origin", origin_of(origin));
         body.optional("thread_id", origin.thread_id.as_deref());
     }
-    body.put("asset_ids", Value::list(row.asset_ids.iter().map(|id| id.as_str().into()).collect()));
+    body.put(
+        "asset_ids",
+        Value::list(row.asset_ids.iter().map(|id| id.as_str().into()).collect()),
+    );
     body.put("receipt", receipt(&row));
     body.put("params", params(&row, stamp.user_id));
     body.put("data", Value::Null);
-    amount(&mut body, "cost", row.cost.as_ref().map(|cost| cost.amount.as_str()));
+    amount(
+        &mut body,
+        "cost",
+        row.cost.as_ref().map(|cost| cost.amount.as_str()),
+    );
     body.nullable("error", row.error.as_deref());
     body.optional("error_code", row.error_code.as_deref());
     if let Some(duration) = &row.duration {
         body.put("duration", seconds(duration));
     }
-    for (key, at) in
-        [("created_at", row.created_at), ("started_at", row.started_at), ("completed_at", row.completed_at)]
-    {
+    for (key, at) in [
+        ("created_at", row.created_at),
+        ("started_at", row.started_at),
+        ("completed_at", row.completed_at),
+    ] {
         if let Some(at) = at {
             body.put(key, iso(&at));
         }
     }
-    if let Some(Facets { submission, provider, output }) = row.facets {
+    if let Some(Facets {
+        submission,
+        provider,
+        output,
+    }) = row.facets
+    {
         body.optional("submission_status", words::submission(submission));
         body.optional("provider_status", words::provider(provider));
         body.optional("output_status", words::output(output));
@@ -77,7 +95,11 @@ fn origin_of(origin: &Origin) -> Value {
 }
 
 fn params(row: &Generation, user_id: &str) -> Value {
-    let params = row.parameters.clone().and_then(|params| Map::try_from(params).ok()).unwrap_or_default();
+    let params = row
+        .parameters
+        .clone()
+        .and_then(|params| Map::try_from(params).ok())
+        .unwrap_or_default();
     value::redacted(&params.into(), user_id)
 }
 
@@ -87,7 +109,11 @@ fn receipt(row: &Generation) -> Value {
     }
     let mut out = Body(Map::new());
     out.optional("provider_request_id", row.provider_request_id.as_deref());
-    if let Some(Money { amount: sum, currency }) = &row.cost {
+    if let Some(Money {
+        amount: sum,
+        currency,
+    }) = &row.cost
+    {
         let mut cost = Body(Map::new());
         amount(&mut cost, "amount", Some(sum));
         cost.put("currency", currency.as_str());
@@ -106,6 +132,11 @@ fn receipt(row: &Generation) -> Value {
 fn amount(body: &mut Body, key: &str, text: Option<&str>) {
     let exact = text.and_then(|text| Some(money::exact(text.parse().ok()?)));
     let number = text.and_then(|text| text.parse::<f64>().ok());
-    body.put(key, number.filter(|_| exact.is_some()).map_or(Value::Null, Value::Float));
+    body.put(
+        key,
+        number
+            .filter(|_| exact.is_some())
+            .map_or(Value::Null, Value::Float),
+    );
     body.optional(&format!("{key}_exact"), exact.as_deref());
 }

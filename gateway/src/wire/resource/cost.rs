@@ -35,7 +35,11 @@ impl JobCost {
 
 /// The sum in US dollars: nothing spent is zero, spent and not priced is not known.
 fn dollars(summary: &v1::CostSummary) -> Option<String> {
-    let known = summary.costs.iter().find(|cost| cost.currency == USD).map(|cost| super::short(&cost.amount));
+    let known = summary
+        .costs
+        .iter()
+        .find(|cost| cost.currency == USD)
+        .map(|cost| super::short(&cost.amount));
     let spent = !summary.costs.is_empty() || summary.unpriced_count > 0;
     known.or_else(|| (!spent).then(|| "0.00".to_owned()))
 }
@@ -98,7 +102,10 @@ impl From<v1::CostSummary> for CostSummary {
         } = summary;
         let costs = costs
             .into_iter()
-            .map(|cost| Amount { amount: super::short(&cost.amount), currency: cost.currency })
+            .map(|cost| Amount {
+                amount: super::short(&cost.amount),
+                currency: cost.currency,
+            })
             .collect();
         Self {
             key,
@@ -127,10 +134,32 @@ mod tests {
     fn nothing_spent_is_zero_and_not_priced_is_null() {
         let none = v1::CostSummary::default();
         assert_eq!(dollars(&none).as_deref(), Some("0.00"));
-        assert_eq!(dollars(&v1::CostSummary { unpriced_count: 1, ..none.clone() }), None);
-        let cost = |amount: &str, currency: &str| Money { amount: amount.into(), currency: currency.into() };
+        assert_eq!(
+            dollars(&v1::CostSummary {
+                unpriced_count: 1,
+                ..none.clone()
+            }),
+            None
+        );
+        let cost = |amount: &str, currency: &str| Money {
+            amount: amount.into(),
+            currency: currency.into(),
+        };
         let both = vec![cost("3", "EUR"), cost("0.240000000", "USD")];
-        assert_eq!(dollars(&v1::CostSummary { costs: both, ..none.clone() }).as_deref(), Some("0.24"));
-        assert_eq!(dollars(&v1::CostSummary { costs: vec![cost("3", "EUR")], ..none }), None);
+        assert_eq!(
+            dollars(&v1::CostSummary {
+                costs: both,
+                ..none.clone()
+            })
+            .as_deref(),
+            Some("0.24")
+        );
+        assert_eq!(
+            dollars(&v1::CostSummary {
+                costs: vec![cost("3", "EUR")],
+                ..none
+            }),
+            None
+        );
     }
 }

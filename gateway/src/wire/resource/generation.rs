@@ -181,15 +181,31 @@ impl From<&OriginMessage> for Origin {
             project_id: _,
         } = origin.clone();
         let surface = words::surface(surface);
-        Self { surface, thread_id, tool_call_id, request_id, job_id, node_id, node_type, invocation_id }
+        Self {
+            surface,
+            thread_id,
+            tool_call_id,
+            request_id,
+            job_id,
+            node_id,
+            node_type,
+            invocation_id,
+        }
     }
 }
 
 impl From<v1::Attempt> for Attempt {
     fn from(attempt: v1::Attempt) -> Self {
         // The token to poll again is of the adapter, not of the client.
-        let v1::Attempt { attempt_number, kind, provider_request_id, cost, submission, provider, resume_token: _ } =
-            attempt;
+        let v1::Attempt {
+            attempt_number,
+            kind,
+            provider_request_id,
+            cost,
+            submission,
+            provider,
+            resume_token: _,
+        } = attempt;
         Self {
             no: attempt_number,
             kind,
@@ -204,9 +220,19 @@ impl From<v1::Attempt> for Attempt {
 
 impl From<v1::Reconciliation> for Reconcile {
     fn from(reconciliation: v1::Reconciliation) -> Self {
-        let v1::Reconciliation { state, reconciled_at, attempts, next_at, error } = reconciliation;
+        let v1::Reconciliation {
+            state,
+            reconciled_at,
+            attempts,
+            next_at,
+            error,
+        } = reconciliation;
         Self {
-            state: if state.is_empty() { "none".to_owned() } else { state },
+            state: if state.is_empty() {
+                "none".to_owned()
+            } else {
+                state
+            },
             attempts,
             next_at: next_at.as_ref().map(iso),
             reconciled_at: reconciled_at.as_ref().map(iso),
@@ -217,7 +243,11 @@ impl From<v1::Reconciliation> for Reconcile {
 
 impl From<v1::Facets> for Facets {
     fn from(facets: v1::Facets) -> Self {
-        let v1::Facets { submission, provider, output } = facets;
+        let v1::Facets {
+            submission,
+            provider,
+            output,
+        } = facets;
         Self {
             submission: words::submission(submission),
             provider: words::provider(provider),

@@ -75,8 +75,20 @@ pub(crate) struct Issue {
 
 impl From<v1::Issue> for Issue {
     fn from(issue: v1::Issue) -> Self {
-        let v1::Issue { code, node_id, node_type, property, message } = issue;
-        Self { code, node_id, node_type, property, message }
+        let v1::Issue {
+            code,
+            node_id,
+            node_type,
+            property,
+            message,
+        } = issue;
+        Self {
+            code,
+            node_id,
+            node_type,
+            property,
+            message,
+        }
     }
 }
 

@@ -22,7 +22,10 @@ use super::value;
 
 /// A map as JSON; an empty object when there is none.
 fn object(map: Option<MapValue>, user_id: &str) -> Json {
-    to_json(&Value::map(value::map_for(map, user_id).unwrap_or_default()), BytesForm::Tagged)
+    to_json(
+        &Value::map(value::map_for(map, user_id).unwrap_or_default()),
+        BytesForm::Tagged,
+    )
 }
 
 /// The request of a row as JSON, without bytes.
@@ -42,7 +45,10 @@ fn short_of(amount: Option<&Money>) -> Option<String> {
 
 /// Milliseconds of a duration.
 fn millis(duration: &prost_types::Duration) -> i64 {
-    duration.seconds.saturating_mul(1000).saturating_add(i64::from(duration.nanos) / 1_000_000)
+    duration
+        .seconds
+        .saturating_mul(1000)
+        .saturating_add(i64::from(duration.nanos) / 1_000_000)
 }
 
 /// A text, or null when it is empty.

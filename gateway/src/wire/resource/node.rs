@@ -90,7 +90,16 @@ fn json(value: Option<ValueMessage>) -> Json {
 
 impl From<v1::Property> for Property {
     fn from(property: v1::Property) -> Self {
-        let v1::Property { name, r#type, default_value, required, description, min, max, values } = property;
+        let v1::Property {
+            name,
+            r#type,
+            default_value,
+            required,
+            description,
+            min,
+            max,
+            values,
+        } = property;
         let values: Vec<_> = values.into_iter().map(|value| json(Some(value))).collect();
         Self {
             name,
@@ -125,7 +134,11 @@ impl From<v1::NodeType> for NodeType {
         } = node;
         let outputs = outputs.into_iter().map(|output| {
             let v1::Output { name, r#type, stream } = output;
-            Output { name, kind: r#type, stream }
+            Output {
+                name,
+                kind: r#type,
+                stream,
+            }
         });
         Self {
             node_type,
@@ -169,7 +182,15 @@ pub(crate) struct Model {
 
 impl From<ModelMessage> for Model {
     fn from(model: ModelMessage) -> Self {
-        let ModelMessage { provider, model, name, capabilities, price, available, unavailable_reason } = model;
+        let ModelMessage {
+            provider,
+            model,
+            name,
+            capabilities,
+            price,
+            available,
+            unavailable_reason,
+        } = model;
         Self {
             provider,
             model,

@@ -3,8 +3,13 @@ import { App } from "./app.tsx";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/shell.css";
-import "./styles/parts.css";
-import "./styles/pages.css";
+import "./styles/controls.css";
+import "./styles/figures.css";
+import "./styles/notice.css";
+import "./styles/runs.css";
+import "./styles/run.css";
+import "./styles/ledger.css";
+import "./styles/costs.css";
 import "./styles/tiles.css";
 
 const root = document.getElementById("app");

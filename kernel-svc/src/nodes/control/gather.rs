@@ -19,8 +19,18 @@ pub(super) fn types() -> Types {
     let list = |items: Vec<Envelope>| Some(Value::list(items.into_iter().map(|item| item.value).collect()));
     vec![
         ("nodetool.control.Collect", factory(Gather { result: list })),
-        ("nodetool.control.Count", factory(Gather { result: |items| Some(count(items.len())) })),
-        ("nodetool.control.Last", factory(Gather { result: |items| items.into_iter().last().map(|item| item.value) })),
+        (
+            "nodetool.control.Count",
+            factory(Gather {
+                result: |items| Some(count(items.len())),
+            }),
+        ),
+        (
+            "nodetool.control.Last",
+            factory(Gather {
+                result: |items| items.into_iter().last().map(|item| item.value),
+            }),
+        ),
     ]
 }
 
@@ -32,13 +42,23 @@ struct Gather {
 #[async_trait]
 impl Executor for Gather {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     /// Called as a whole, the items are those of the list that is given.
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
         let items = Args(&inputs).list(INPUT).into_iter();
-        let items = items.map(|value| Envelope { value, ..Envelope::default() }).collect();
-        Ok((self.result)(items).map(|value| one("output", value)).unwrap_or_default())
+        let items = items
+            .map(|value| Envelope {
+                value,
+                ..Envelope::default()
+            })
+            .collect();
+        Ok((self.result)(items)
+            .map(|value| one("output", value))
+            .unwrap_or_default())
     }
     async fn run(
         &mut self,

@@ -21,12 +21,17 @@ use crate::{
 
 /// All types of this part.
 pub(super) fn types() -> Types {
-    vec![("nodetool.control.Cross", factory(Cross)), ("nodetool.control.Zip", factory(Zip))]
+    vec![
+        ("nodetool.control.Cross", factory(Cross)),
+        ("nodetool.control.Zip", factory(Zip)),
+    ]
 }
 
 /// Called as a whole, a join gives the two values it got.
 fn pair(inputs: &Map) -> Map {
-    let sides = inputs.iter().filter(|(name, _)| matches!(name.as_str(), "left" | "right"));
+    let sides = inputs
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "left" | "right"));
     sides.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
@@ -36,7 +41,10 @@ struct Zip;
 #[async_trait]
 impl Executor for Zip {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
         Ok(pair(&inputs))
@@ -59,21 +67,28 @@ impl Executor for Zip {
             let scope = inputs.invocation_scope();
             let mut own = item.lineage.beyond(scope);
             let (Some(token), None) = (own.next(), own.next()) else {
-                let text = format!("the input `{handle}` must come from exactly one iteration that the other does not");
+                let text = format!(
+                    "the input `{handle}` must come from exactly one iteration that the other does not"
+                );
                 return Err(NodeError::new(text).code("join.iterations"));
             };
             let parent = item.lineage.project(scope).unwrap_or_default();
             let key = (parent, token.index);
             match waiting.remove(&key) {
                 Some((other_left, other)) if other_left != is_left => {
-                    let (left, right) = if is_left { (item.value, other) } else { (other, item.value) };
+                    let (left, right) = if is_left {
+                        (item.value, other)
+                    } else {
+                        (other, item.value)
+                    };
                     let values = map([("left", left), ("right", right), ("index", count(made))]);
                     outputs.emit_group(values, Some(&key.0)).await?;
                     made += 1;
                 }
                 _ => {
                     if waiting.len() >= most.max(1) {
-                        let text = format!("more than {most} values wait for their partner (`max_unmatched_pairs`)");
+                        let text =
+                            format!("more than {most} values wait for their partner (`max_unmatched_pairs`)");
                         return Err(NodeError::new(text).code("join.unmatched"));
                     }
                     waiting.insert(key, (is_left, item.value));
@@ -82,7 +97,11 @@ impl Executor for Zip {
         }
         if !waiting.is_empty() {
             let content = format!("{} values had no partner and were left out", waiting.len());
-            ctx.note(Note::Log { content, severity: Severity::Warning }).await;
+            ctx.note(Note::Log {
+                content,
+                severity: Severity::Warning,
+            })
+            .await;
         }
         Ok(())
     }
@@ -94,7 +113,10 @@ struct Cross;
 #[async_trait]
 impl Executor for Cross {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
         Ok(pair(&inputs))
@@ -109,7 +131,10 @@ impl Executor for Cross {
         let mut left: IndexMap<Lineage, Vec<Value>> = IndexMap::new();
         let mut right: HashMap<Lineage, Vec<Value>> = HashMap::new();
         while let Some((handle, item)) = inputs.any().await {
-            let parent = item.lineage.project(inputs.invocation_scope()).unwrap_or_default();
+            let parent = item
+                .lineage
+                .project(inputs.invocation_scope())
+                .unwrap_or_default();
             match &*handle {
                 "left" => left.entry(parent).or_default().push(item.value),
                 "right" => right.entry(parent).or_default().push(item.value),
@@ -119,13 +144,16 @@ impl Executor for Cross {
         let mut made = 0_usize;
         for (parent, lefts) in left {
             let rights = right.remove(&parent).unwrap_or_default();
-            for (one, other) in lefts.iter().flat_map(|one| rights.iter().map(move |other| (one, other))) {
-                if made >= most {
-                    let text = format!("more than {most} pairs (`max_output_count`)");
-                    return Err(NodeError::new(text).code("join.too_many"));
+            for one in &lefts {
+                for other in &rights {
+                    if made >= most {
+                        let text = format!("more than {most} pairs (`max_output_count`)");
+                        return Err(NodeError::new(text).code("join.too_many"));
+                    }
+                    made += 1;
+                    let values = map([("left", one.clone()), ("right", other.clone())]);
+                    outputs.emit_group(values, Some(&parent)).await?;
                 }
-                made += 1;
-                outputs.emit_group(map([("left", one.clone()), ("right", other.clone())]), Some(&parent)).await?;
             }
         }
         Ok(())

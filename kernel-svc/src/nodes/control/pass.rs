@@ -37,7 +37,11 @@ pub(super) fn types() -> Types {
 /// Static values, and the first value of every connected input that is not the stream.
 async fn settings(inputs: &mut Inputs<'_>) -> Map {
     let mut settings = inputs.properties().clone();
-    let connected: Vec<_> = inputs.handles().filter(|name| ***name != *INPUT).cloned().collect();
+    let connected: Vec<_> = inputs
+        .handles()
+        .filter(|name| ***name != *INPUT)
+        .cloned()
+        .collect();
     for name in connected {
         if let Some(value) = inputs.first(&name).await {
             settings.insert(name.to_string(), value);
@@ -66,13 +70,20 @@ struct Pass(Rule);
 #[async_trait]
 impl Executor for Pass {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
         let args = Args(&inputs);
         let mut gate = Gate::new(self.0, args)?;
         let item = args.value(INPUT);
-        Ok(if inputs.contains_key(INPUT) && gate.lets(&item, ctx).await { one("output", item) } else { Map::new() })
+        Ok(if inputs.contains_key(INPUT) && gate.lets(&item, ctx).await {
+            one("output", item)
+        } else {
+            Map::new()
+        })
     }
     async fn run(
         &mut self,
@@ -82,7 +93,11 @@ impl Executor for Pass {
     ) -> Result<(), NodeError> {
         let statics = settings(inputs).await;
         let mut gate = Gate::new(self.0, Args(&statics))?;
-        let handles: &[&str] = if self.0.numbers() { &["output", "index"] } else { &["output"] };
+        let handles: &[&str] = if self.0.numbers() {
+            &["output", "index"]
+        } else {
+            &["output"]
+        };
         let mut passed = 0;
         let mut completed = false;
         loop {
@@ -90,7 +105,9 @@ impl Executor for Pass {
                 completed = true;
                 handles.iter().for_each(|handle| outputs.complete(handle));
             }
-            let Some(item) = inputs.next(INPUT).await else { return Ok(()) };
+            let Some(item) = inputs.next(INPUT).await else {
+                return Ok(());
+            };
             if completed {
                 continue;
             }
@@ -142,13 +159,21 @@ impl Gate {
             }
             Rule::Equal => equal(item, &self.wanted) != self.invert,
             Rule::Distinct => {
-                let of = if self.key.is_empty() { item.clone() } else { item.get(&self.key).unwrap_or_default() };
+                let of = if self.key.is_empty() {
+                    item.clone()
+                } else {
+                    item.get(&self.key).unwrap_or_default()
+                };
                 self.seen.insert(json_of(&of).to_string())
             }
             Rule::Tap => {
                 let text: String = text_of(item).chars().take(SHOWN).collect();
                 let content = format!("{}: {text}", self.label);
-                ctx.note(Note::Log { content, severity: Severity::Info }).await;
+                ctx.note(Note::Log {
+                    content,
+                    severity: Severity::Info,
+                })
+                .await;
                 true
             }
         }
@@ -156,7 +181,8 @@ impl Gate {
 }
 /// Equal, where whole numbers and doubles of the same size are equal.
 fn equal(left: &Value, right: &Value) -> bool {
-    left == right || matches!((left.as_f64(), right.as_f64()), (Some(left), Some(right)) if left.total_cmp(&right).is_eq())
+    left == right
+        || matches!((left.as_f64(), right.as_f64()), (Some(left), Some(right)) if left.total_cmp(&right).is_eq())
 }
 
 /// Lists of a fixed number of items, the last one perhaps shorter.
@@ -165,7 +191,10 @@ struct Batches;
 #[async_trait]
 impl Executor for Batches {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
         Ok(one("output", Value::list(Args(&inputs).list(INPUT))))
@@ -184,8 +213,16 @@ impl Executor for Batches {
             let ended = item.is_none();
             batch.extend(item);
             if !batch.is_empty() && (ended || batch.len() >= length) {
-                let items = std::mem::take(&mut batch).into_iter().map(|item| item.value).collect();
-                outputs.emit_group(map([("output", Value::list(items)), ("index", count(made))]), None).await?;
+                let items = std::mem::take(&mut batch)
+                    .into_iter()
+                    .map(|item| item.value)
+                    .collect();
+                outputs
+                    .emit_group(
+                        map([("output", Value::list(items)), ("index", count(made))]),
+                        None,
+                    )
+                    .await?;
                 made += 1;
             }
             if ended {

@@ -27,7 +27,16 @@ use crate::{
 };
 
 /// What is not passed on as it is.
-const OWN: &[&str] = &["model", "prompt", "negative_prompt", "aspect_ratio", "resolution", "width", "height", "seed"];
+const OWN: &[&str] = &[
+    "model",
+    "prompt",
+    "negative_prompt",
+    "aspect_ratio",
+    "resolution",
+    "width",
+    "height",
+    "seed",
+];
 
 /// All types of this part.
 pub(super) fn types() -> Types {
@@ -85,7 +94,9 @@ fn params(args: Args<'_>) -> Result<Map, NodeError> {
 fn side(args: Args<'_>, name: &str) -> Result<Option<i64>, NodeError> {
     let pixels = args.int(name, 0)?;
     if pixels < 0 {
-        return Err(NodeError::new(format!("the input `{name}` must be positive, got {pixels}")).code("input.value"));
+        return Err(
+            NodeError::new(format!("the input `{name}` must be positive, got {pixels}")).code("input.value"),
+        );
     }
     Ok((pixels > 0).then_some(pixels))
 }
@@ -94,7 +105,10 @@ fn unknown(name: &str, given: &str, known: &str) -> NodeError {
 }
 fn parts(ratio: &str) -> Result<(i64, i64), NodeError> {
     let read = ratio.split_once(':').and_then(|(width, height)| {
-        Some((width.trim().parse::<i64>().ok()?, height.trim().parse::<i64>().ok()?))
+        Some((
+            width.trim().parse::<i64>().ok()?,
+            height.trim().parse::<i64>().ok()?,
+        ))
     });
     let usable = read.filter(|(width, height)| (1..=100).contains(width) && (1..=100).contains(height));
     usable.ok_or_else(|| unknown("aspect_ratio", ratio, "a ratio like 16:9"))
@@ -117,7 +131,11 @@ fn size(ratio: &str, resolution: &str) -> Result<(i64, i64), NodeError> {
         "4K" => 4096,
         _ => return Err(unknown("resolution", resolution, "1K, 2K or 4K")),
     };
-    Ok(if width >= height { (long, scaled(long, (height, width))) } else { (scaled(long, (width, height)), long) })
+    Ok(if width >= height {
+        (long, scaled(long, (height, width)))
+    } else {
+        (scaled(long, (width, height)), long)
+    })
 }
 
 #[cfg(test)]
@@ -155,7 +173,10 @@ mod tests {
         let out = node.process(inputs).await.expect("a picture");
         assert_eq!(out["output"]["uri"], "asset://a1");
         let call = node.call();
-        assert_eq!((call.provider.as_str(), call.model.as_str()), ("sketch", "sketch-image"));
+        assert_eq!(
+            (call.provider.as_str(), call.model.as_str()),
+            ("sketch", "sketch-image")
+        );
         assert_eq!(call.capability, "text_to_image");
         assert!(call.persist);
         let expected = json!({"prompt": "moor", "aspect_ratio": "16:9", "resolution": "1K", "width": 1024, "height": 576,
@@ -173,7 +194,10 @@ mod tests {
         inputs.insert("prompt".to_owned(), "moor".into());
         inputs.insert("seed".to_owned(), Value::Int(-1));
         let params = params(Args(&inputs)).expect("parameters");
-        assert_eq!((params["width"].as_i64(), params["height"].as_i64()), (Some(width), Some(height)));
+        assert_eq!(
+            (params["width"].as_i64(), params["height"].as_i64()),
+            (Some(width), Some(height))
+        );
         assert!(!params.contains_key("resolution") && !params.contains_key("seed"));
     }
 
@@ -197,7 +221,10 @@ mod tests {
         let mut inputs = node.defaults();
         inputs["prompt"] = json!("moor");
         node.process(inputs.clone()).await.expect("a picture");
-        assert_eq!((node.call().provider.as_str(), node.call().model.as_str()), ("", ""));
+        assert_eq!(
+            (node.call().provider.as_str(), node.call().model.as_str()),
+            ("", "")
+        );
         let mut node = Node::scripted("nodetool.image.TextToImage", Script::image("asset://a1"));
         node.properties(json!({"model": inputs["model"]}));
         node.process(inputs).await.expect("a picture");

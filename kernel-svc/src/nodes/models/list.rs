@@ -22,11 +22,14 @@ const CLOSE: &str = "</list_item>";
 
 /// All types of this part.
 pub(super) fn types() -> Types {
-    vec![("nodetool.generators.ListGenerator", factory(Streamed(ListGenerator)))]
+    vec![(
+        "nodetool.generators.ListGenerator",
+        factory(Streamed(ListGenerator)),
+    )]
 }
 
 #[derive(Clone, Copy)]
-struct ListGenerator;
+pub(super) struct ListGenerator;
 #[async_trait]
 impl Generator for ListGenerator {
     async fn generate(&self, inputs: Map, frames: &mut dyn Sink, ctx: &Context) -> Result<(), NodeError> {
@@ -40,9 +43,19 @@ impl Generator for ListGenerator {
         }
         let asked = message("user", &asked.join("\n\n"), &[]);
         let mut params = one("messages", conversation([message("system", SYSTEM, &[]), asked]));
-        params.insert("max_tokens".to_owned(), args.int("max_tokens", 4096)?.max(1).into());
-        let mut lines = Lines { frames, items: Items::default(), made: 0, streamed: false };
-        let made = ctx.generate(call(ctx, args, "generate_message", params)?, &mut lines).await?;
+        params.insert(
+            "max_tokens".to_owned(),
+            args.int("max_tokens", 4096)?.max(1).into(),
+        );
+        let mut lines = Lines {
+            frames,
+            items: Items::default(),
+            made: 0,
+            streamed: false,
+        };
+        let made = ctx
+            .generate(call(ctx, args, "generate_message", params)?, &mut lines)
+            .await?;
         if !lines.streamed {
             lines.items.push(made.output.as_str().unwrap_or_default());
         }
@@ -61,7 +74,9 @@ struct Lines<'a> {
 impl Lines<'_> {
     async fn send(&mut self) -> Result<(), NodeError> {
         for item in std::mem::take(&mut self.items.ready) {
-            self.frames.frame(map([("item", item.into()), ("index", count(self.made))])).await?;
+            self.frames
+                .frame(map([("item", item.into()), ("index", count(self.made))]))
+                .await?;
             self.made += 1;
         }
         Ok(())
@@ -70,7 +85,14 @@ impl Lines<'_> {
 #[async_trait]
 impl Pieces for Lines<'_> {
     async fn piece(&mut self, piece: Piece) -> Result<(), NodeError> {
-        let Piece::Text { text, thinking: false, .. } = piece else { return Ok(()) };
+        let Piece::Text {
+            text,
+            thinking: false,
+            ..
+        } = piece
+        else {
+            return Ok(());
+        };
         self.streamed |= !text.is_empty();
         self.items.push(&text);
         self.send().await
@@ -91,7 +113,9 @@ impl Items {
         self.rest.push_str(piece);
         loop {
             if self.inside {
-                let Some(end) = find(&self.rest, CLOSE) else { return };
+                let Some(end) = find(&self.rest, CLOSE) else {
+                    return;
+                };
                 let item = self.take(end, CLOSE.len());
                 self.inside = false;
                 self.give(item.trim());
@@ -121,7 +145,11 @@ impl Items {
     /// Takes what was left without an end.
     fn end(&mut self) {
         let rest = std::mem::take(&mut self.rest);
-        if self.inside { self.give(rest.trim()) } else { self.line(&rest) }
+        if self.inside {
+            self.give(rest.trim())
+        } else {
+            self.line(&rest)
+        }
     }
     fn line(&mut self, line: &str) {
         let line = line.trim();
@@ -145,13 +173,18 @@ impl Items {
 /// The place of a tag, in large or small letters.
 fn find(text: &str, tag: &str) -> Option<usize> {
     let (text, tag) = (text.as_bytes(), tag.as_bytes());
-    text.windows(tag.len()).position(|window| window.eq_ignore_ascii_case(tag))
+    text.windows(tag.len())
+        .position(|window| window.eq_ignore_ascii_case(tag))
 }
 /// A line without its number or bullet.
 fn unmarked(line: &str) -> &str {
     static MARK: OnceLock<Option<Regex>> = OnceLock::new();
-    let mark = MARK.get_or_init(|| Regex::new(r"^(?:[-*+•–—]|\(?\d{1,4}[.):]|\d{1,4}\s+[-–—])(?:\s+|$)").ok());
-    let end = mark.as_ref().and_then(|mark| mark.find(line)).map_or(0, |found| found.end());
+    let mark =
+        MARK.get_or_init(|| Regex::new(r"^(?:[-*+•–—]|\(?\d{1,4}[.):]|\d{1,4}\s+[-–—])(?:\s+|$)").ok());
+    let end = mark
+        .as_ref()
+        .and_then(|mark| mark.find(line))
+        .map_or(0, |found| found.end());
     line.get(end..).unwrap_or(line).trim()
 }
 /// A text without the quotation marks around all of it.
@@ -204,10 +237,19 @@ mod tests {
         let mut node = Node::scripted("nodetool.generators.ListGenerator", Script::text(&pieces));
         let inputs = json!({"prompt": "two ideas", "input_text": "of Skye", "model": {}, "max_tokens": 100});
         let frames = node.frames(inputs).await.expect("frames");
-        assert_eq!(frames, [json!({"item": "moor pony", "index": 0}), json!({"item": "lighthouse", "index": 1})]);
+        assert_eq!(
+            frames,
+            [
+                json!({"item": "moor pony", "index": 0}),
+                json!({"item": "lighthouse", "index": 1})
+            ]
+        );
         assert_eq!(node.call().capability, "generate_message");
         let params = node.params();
-        assert_eq!(params["messages"][1], json!({"role": "user", "content": "two ideas\n\nof Skye"}));
+        assert_eq!(
+            params["messages"][1],
+            json!({"role": "user", "content": "two ideas\n\nof Skye"})
+        );
         assert_eq!(params["max_tokens"], 100);
         assert!(!node.call().persist);
     }
@@ -222,7 +264,10 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_paid_for_an_empty_prompt() {
         let mut node = Node::scripted("nodetool.generators.ListGenerator", Script::text(&["x"]));
-        let error = node.frames(json!({"prompt": "", "input_text": " "})).await.expect_err("a fault");
+        let error = node
+            .frames(json!({"prompt": "", "input_text": " "}))
+            .await
+            .expect_err("a fault");
         assert!(error.message.contains("`prompt` is empty"), "{}", error.message);
         assert_eq!(node.calls(), 0);
     }

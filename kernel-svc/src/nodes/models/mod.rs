@@ -30,6 +30,17 @@ pub(super) fn types() -> Types {
     types
 }
 
+/// The code of a type that yields frames, for tests.
+#[cfg(test)]
+pub(super) fn generator(node_type: &str) -> Option<Box<dyn super::code::Generator>> {
+    match node_type {
+        "nodetool.agents.Agent" => Some(Box::new(agent::Agent)),
+        "nodetool.agents.Summarizer" => Some(Box::new(summarizer::Summarizer)),
+        "nodetool.generators.ListGenerator" => Some(Box::new(list::ListGenerator)),
+        _ => None,
+    }
+}
+
 /// A call of a capability at the model that the input `model` names. An unnamed one leaves the choice to the seam; so does
 /// the default of the type that nobody chose.
 fn call(ctx: &Context, args: Args<'_>, capability: &str, params: Map) -> Result<GenerationCall, NodeError> {
@@ -38,8 +49,18 @@ fn call(ctx: &Context, args: Args<'_>, capability: &str, params: Map) -> Result<
         .and_then(|meta| meta.inputs.iter().find(|input| input.name == "model"))
         .and_then(|input| input.default.as_ref());
     let nobodys = Some(&chosen) == default && !ctx.properties.contains_key("model");
-    let (provider, model) = if nobodys { Default::default() } else { model(&chosen)? };
-    Ok(GenerationCall { provider, model, capability: capability.to_owned(), params, persist: false })
+    let (provider, model) = if nobodys {
+        Default::default()
+    } else {
+        model(&chosen)?
+    };
+    Ok(GenerationCall {
+        provider,
+        model,
+        capability: capability.to_owned(),
+        params,
+        persist: false,
+    })
 }
 /// Provider and model of `{provider, id}` or of `provider/id`; both empty when nothing is named.
 fn model(chosen: &Value) -> Result<(String, String), NodeError> {
@@ -52,7 +73,11 @@ fn model(chosen: &Value) -> Result<(String, String), NodeError> {
         ),
         other => return Err(wrong("model", "a model", other)),
     };
-    Ok(if matches!(provider.trim(), "" | "empty") { Default::default() } else { (provider, id) })
+    Ok(if matches!(provider.trim(), "" | "empty") {
+        Default::default()
+    } else {
+        (provider, id)
+    })
 }
 
 /// One message of a conversation. Media go with the text as references.
@@ -66,14 +91,19 @@ fn message(role: &str, text: &str, media: &[Value]) -> Value {
     map([("role", role.into()), ("content", content)]).into()
 }
 fn part(media: &Value) -> Value {
-    let kind = media.as_media().map(|media| media.kind.as_str()).unwrap_or_default();
+    let kind = media
+        .as_media()
+        .map(|media| media.kind.as_str())
+        .unwrap_or_default();
     let ty = if kind == "image" { "image_url" } else { kind };
     map([("type", ty.into()), (kind, media.clone())]).into()
 }
 /// References of an input, single or in a list, that lead to something.
 fn media(args: Args<'_>, name: &str) -> Vec<Value> {
     let leads = |value: &Value| {
-        value.as_media().is_some_and(|media| !media.uri.is_empty() || media.asset_id.is_some() || media.data.is_some())
+        value
+            .as_media()
+            .is_some_and(|media| !media.uri.is_empty() || media.asset_id.is_some() || media.data.is_some())
     };
     args.list(name).into_iter().filter(leads).collect()
 }
@@ -97,7 +127,12 @@ struct Answer<'a> {
 impl<'a> Answer<'a> {
     /// `thinks`: whether the node has an output for a model's thinking.
     fn new(frames: &'a mut dyn Sink, thinks: bool) -> Self {
-        Self { frames, text: String::new(), ended: false, thinks }
+        Self {
+            frames,
+            text: String::new(),
+            ended: false,
+            thinks,
+        }
     }
     /// Ends the chunks, and gives the whole text: what was streamed, else the result of the call.
     async fn end(mut self, output: &Value) -> Result<String, NodeError> {
@@ -114,10 +149,16 @@ impl<'a> Answer<'a> {
 impl Pieces for Answer<'_> {
     async fn piece(&mut self, piece: Piece) -> Result<(), NodeError> {
         match piece {
-            Piece::Text { text, done, thinking: true } if self.thinks => {
-                self.frames.frame(one("thinking", chunk(&text, done, true))).await
-            }
-            Piece::Text { text, done, thinking: false } if !self.ended && (done || !text.is_empty()) => {
+            Piece::Text {
+                text,
+                done,
+                thinking: true,
+            } if self.thinks => self.frames.frame(one("thinking", chunk(&text, done, true))).await,
+            Piece::Text {
+                text,
+                done,
+                thinking: false,
+            } if !self.ended && (done || !text.is_empty()) => {
                 self.text.push_str(&text);
                 self.ended = done;
                 self.frames.frame(one("chunk", chunk(&text, done, false))).await
@@ -143,7 +184,9 @@ fn chunk(content: &str, done: bool, thinking: bool) -> Value {
 /// Parameters that the node passes on as they are: everything its type does not declare, without nulls.
 fn extras(args: Args<'_>, own: &[&str]) -> Map {
     let others = args.others(own).filter(|(_, value)| !value.is_null());
-    others.map(|(name, value)| (name.clone(), value.clone())).collect()
+    others
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -164,11 +207,17 @@ mod tests {
     #[case(json!("sketch/sketch-image"), "sketch", "sketch-image")]
     #[case(json!("openai/org/model"), "openai", "org/model")]
     fn models_are_read(#[case] chosen: serde_json::Value, #[case] provider: &str, #[case] id: &str) {
-        assert_eq!(model(&from_json(chosen)).expect("a model"), (provider.to_owned(), id.to_owned()));
+        assert_eq!(
+            model(&from_json(chosen)).expect("a model"),
+            (provider.to_owned(), id.to_owned())
+        );
     }
 
     #[test]
     fn a_model_of_another_type_is_a_fault() {
-        assert_eq!(model(&Value::Int(5)).expect_err("a fault").message, "the input `model` expects a model, got int");
+        assert_eq!(
+            model(&Value::Int(5)).expect_err("a fault").message,
+            "the input `model` expects a model, got int"
+        );
     }
 }

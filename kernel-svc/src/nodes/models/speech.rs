@@ -44,8 +44,14 @@ fn params(args: Args<'_>) -> Result<Map, NodeError> {
     }
     let mut params = one("text", text);
     params.insert("speed".to_owned(), Value::Float(speed));
-    let selected = args.value("model").get("selected_voice").and_then(|voice| voice.as_str().map(ToOwned::to_owned));
-    let voice = Some(args.text("voice")).filter(|voice| !voice.is_empty()).or(selected).unwrap_or_default();
+    let selected = args
+        .value("model")
+        .get("selected_voice")
+        .and_then(|voice| voice.as_str().map(ToOwned::to_owned));
+    let voice = Some(args.text("voice"))
+        .filter(|voice| !voice.is_empty())
+        .or(selected)
+        .unwrap_or_default();
     if !voice.is_empty() {
         params.insert("voice".to_owned(), voice.into());
     }
@@ -71,7 +77,10 @@ mod tests {
         let mut node = Node::scripted("nodetool.audio.TextToSpeech", Script::image("asset://a1"));
         let out = node.process(inputs).await.expect("a recording");
         assert_eq!(out["audio"]["uri"], "asset://a1");
-        assert_eq!((node.call().capability.as_str(), node.call().persist), ("text_to_speech", true));
+        assert_eq!(
+            (node.call().capability.as_str(), node.call().persist),
+            ("text_to_speech", true)
+        );
         assert_eq!(node.params(), params);
     }
 

@@ -18,11 +18,17 @@ const MAX_PADDED: i64 = 10_000_000;
 /// All types of this part.
 pub(super) fn types() -> Types {
     let plain: [(&'static str, crate::nodes::code::Compute); 18] = [
-        ("nodetool.text.CapitalizeText", |args| Ok(capitalized(&args.text("text")).into())),
+        ("nodetool.text.CapitalizeText", |args| {
+            Ok(capitalized(&args.text("text")).into())
+        }),
         ("nodetool.text.Chunk", chunks),
         ("nodetool.text.CollapseWhitespace", collapse),
         ("nodetool.text.Concat", |args| {
-            Ok(args.others(&[]).map(|(_, value)| text_of(value)).collect::<String>().into())
+            Ok(args
+                .others(&[])
+                .map(|(_, value)| text_of(value))
+                .collect::<String>()
+                .into())
         }),
         ("nodetool.text.Extract", |args| {
             Ok(part(&args.text("text"), args.int("start", 0)?, args.int("end", 0)?).into())
@@ -37,26 +43,40 @@ pub(super) fn types() -> Types {
         ("nodetool.text.Slice", slice),
         ("nodetool.text.Split", split),
         ("nodetool.text.SurroundWith", surround),
-        ("nodetool.text.ToLowercase", |args| Ok(args.text("text").to_lowercase().into())),
+        ("nodetool.text.ToLowercase", |args| {
+            Ok(args.text("text").to_lowercase().into())
+        }),
         ("nodetool.text.ToString", to_string),
-        ("nodetool.text.ToTitlecase", |args| Ok(titled(&args.text("text")).into())),
-        ("nodetool.text.ToUppercase", |args| Ok(args.text("text").to_uppercase().into())),
+        ("nodetool.text.ToTitlecase", |args| {
+            Ok(titled(&args.text("text")).into())
+        }),
+        ("nodetool.text.ToUppercase", |args| {
+            Ok(args.text("text").to_uppercase().into())
+        }),
         ("nodetool.text.TrimWhitespace", trim),
         ("nodetool.text.TruncateText", truncate),
     ];
-    let mut types: Types = plain.into_iter().map(|(name, compute)| (name, factory(Plain(compute)))).collect();
+    let mut types: Types = plain
+        .into_iter()
+        .map(|(name, compute)| (name, factory(Plain(compute))))
+        .collect();
     types.push(("nodetool.text.Collect", factory(Collect::default())));
     types
 }
 
 fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let first = letters
+        .next()
+        .map(|first| first.to_uppercase().to_string())
+        .unwrap_or_default();
     first + &letters.as_str().to_lowercase()
 }
 /// Each word with a capital; white space as it is.
 fn titled(text: &str) -> String {
-    text.split_inclusive(char::is_whitespace).map(capitalized).collect()
+    text.split_inclusive(char::is_whitespace)
+        .map(capitalized)
+        .collect()
 }
 fn chunks(args: Args<'_>) -> Result<Value, NodeError> {
     let length = args.int("length", 100)?;
@@ -66,14 +86,30 @@ fn chunks(args: Args<'_>) -> Result<Value, NodeError> {
         return Err(NodeError::new(text).code("input.value"));
     }
     let (text, separator) = (args.text("text"), args.text_or("separator", " "));
-    let words: Vec<&str> = if separator.is_empty() { vec![&text] } else { text.split(separator.as_str()).collect() };
+    let words: Vec<&str> = if separator.is_empty() {
+        vec![&text]
+    } else {
+        text.split(separator.as_str()).collect()
+    };
     let pieces = (0..words.len()).step_by(size(step));
-    let pieces = pieces.map(|at| words.iter().skip(at).take(size(length)).copied().collect::<Vec<_>>().join(" "));
+    let pieces = pieces.map(|at| {
+        words
+            .iter()
+            .skip(at)
+            .take(size(length))
+            .copied()
+            .collect::<Vec<_>>()
+            .join(" ")
+    });
     Ok(Value::list(pieces.map(Value::from).collect()))
 }
 fn collapse(args: Args<'_>) -> Result<Value, NodeError> {
     let text = args.text("text");
-    let text = if args.flag("trim_edges", true) { text.trim() } else { &text };
+    let text = if args.flag("trim_edges", true) {
+        text.trim()
+    } else {
+        &text
+    };
     let keep_lines = args.flag("preserve_newlines", false);
     let replacement = args.text_or("replacement", " ");
     let mut out = String::with_capacity(text.len());
@@ -93,7 +129,9 @@ fn pad(args: Args<'_>) -> Result<Value, NodeError> {
     let (text, filler) = (args.text("text"), args.text_or("pad_character", " "));
     let wanted = args.int("length", 0)?;
     if filler.chars().count() != 1 {
-        return Err(NodeError::new("the input `pad_character` must be a single character").code("input.value"));
+        return Err(
+            NodeError::new("the input `pad_character` must be a single character").code("input.value"),
+        );
     }
     if wanted > MAX_PADDED {
         let text = format!("the input `length` must be at most {MAX_PADDED}");
@@ -112,14 +150,23 @@ fn remove_punctuation(args: Args<'_>) -> Result<Value, NodeError> {
     let (text, replacement) = (args.text("text"), args.text("replacement"));
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
-        if marks.contains(letter) { out.push_str(&replacement) } else { out.push(letter) }
+        if marks.contains(letter) {
+            out.push_str(&replacement)
+        } else {
+            out.push(letter)
+        }
     }
     Ok(out.into())
 }
 /// An empty text to look for changes nothing.
 fn replace(args: Args<'_>) -> Result<Value, NodeError> {
     let (text, old) = (args.text("text"), args.text("old"));
-    Ok(if old.is_empty() { text } else { text.replace(&old, &args.text("new_value")) }.into())
+    Ok(if old.is_empty() {
+        text
+    } else {
+        text.replace(&old, &args.text("new_value"))
+    }
+    .into())
 }
 /// As slices of Python; a stop of 0 means the end.
 fn slice(args: Args<'_>) -> Result<Value, NodeError> {
@@ -135,9 +182,24 @@ fn slice(args: Args<'_>) -> Result<Value, NodeError> {
     } else {
         let letters: Vec<char> = text.chars().collect();
         let length = i64::try_from(letters.len()).unwrap_or(i64::MAX);
-        let from = if start == 0 { length - 1 } else if start < 0 { start + length } else { start.min(length - 1) };
-        let down_to = if stop == 0 { -1 } else if stop < 0 { (stop + length).max(-1) } else { stop };
-        let run = letters.iter().take(size(from.saturating_add(1))).skip(size(down_to.saturating_add(1)));
+        let from = if start == 0 {
+            length - 1
+        } else if start < 0 {
+            start + length
+        } else {
+            start.min(length - 1)
+        };
+        let down_to = if stop == 0 {
+            -1
+        } else if stop < 0 {
+            (stop + length).max(-1)
+        } else {
+            stop
+        };
+        let run = letters
+            .iter()
+            .take(size(from.saturating_add(1)))
+            .skip(size(down_to.saturating_add(1)));
         run.rev().step_by(stride).collect()
     };
     Ok(picked.into())
@@ -155,11 +217,21 @@ fn split(args: Args<'_>) -> Result<Value, NodeError> {
 fn surround(args: Args<'_>) -> Result<Value, NodeError> {
     let (text, prefix, suffix) = (args.text("text"), args.text("prefix"), args.text("suffix"));
     let wrapped = text.starts_with(&prefix) && text.ends_with(&suffix);
-    Ok(if args.flag("skip_if_wrapped", true) && wrapped { text } else { format!("{prefix}{text}{suffix}") }.into())
+    Ok(if args.flag("skip_if_wrapped", true) && wrapped {
+        text
+    } else {
+        format!("{prefix}{text}{suffix}")
+    }
+    .into())
 }
 fn to_string(args: Args<'_>) -> Result<Value, NodeError> {
     let value = args.value("value");
-    Ok(if args.text("mode") == "repr" { json_of(&value).to_string() } else { text_of(&value) }.into())
+    Ok(if args.text("mode") == "repr" {
+        json_of(&value).to_string()
+    } else {
+        text_of(&value)
+    }
+    .into())
 }
 fn trim(args: Args<'_>) -> Result<Value, NodeError> {
     let text = args.text("text");
@@ -259,7 +331,9 @@ mod tests {
         #[case] inputs: serde_json::Value,
         #[case] expected: serde_json::Value,
     ) {
-        let out = process(&format!("nodetool.text.{name}"), inputs).await.expect("a text");
+        let out = process(&format!("nodetool.text.{name}"), inputs)
+            .await
+            .expect("a text");
         assert_eq!(out, json!({"output": expected}));
     }
 
@@ -270,8 +344,14 @@ mod tests {
     #[case("PadText", json!({"text": "a", "length": 4_000_000_000_i64}), "`length`")]
     #[case("Chunk", json!({"text": "a", "length": 2, "overlap": 2}), "`length`")]
     #[tokio::test]
-    async fn faults_name_the_input(#[case] name: &str, #[case] inputs: serde_json::Value, #[case] part: &str) {
-        let error = process(&format!("nodetool.text.{name}"), inputs).await.expect_err("a fault");
+    async fn faults_name_the_input(
+        #[case] name: &str,
+        #[case] inputs: serde_json::Value,
+        #[case] part: &str,
+    ) {
+        let error = process(&format!("nodetool.text.{name}"), inputs)
+            .await
+            .expect_err("a fault");
         assert!(error.message.contains(part), "{}", error.message);
     }
 
@@ -279,7 +359,10 @@ mod tests {
     async fn collect_joins_what_has_arrived() {
         let mut node = crate::nodes::testing::Node::new("nodetool.text.Collect");
         for (item, expected) in [("a", "a"), ("b", "a-b"), ("c", "a-b-c")] {
-            let out = node.process(json!({"input_item": item, "separator": "-"})).await.expect("a text");
+            let out = node
+                .process(json!({"input_item": item, "separator": "-"}))
+                .await
+                .expect("a text");
             assert_eq!(out, json!({"output": expected}));
         }
     }

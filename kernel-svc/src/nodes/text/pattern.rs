@@ -18,9 +18,13 @@ pub(super) fn types() -> Types {
         ("nodetool.text.ExtractRegex", groups),
         ("nodetool.text.FindAllRegex", |args| {
             let pattern = pattern(args, "regex", &args.text("regex"))?;
-            Ok(texts(pattern.find_iter(&args.text("text")).map(|found| found.as_str())))
+            Ok(texts(
+                pattern.find_iter(&args.text("text")).map(|found| found.as_str()),
+            ))
         }),
-        ("nodetool.text.ParseJSON", |args| Ok(from_json(parse(&args.text("text"))?))),
+        ("nodetool.text.ParseJSON", |args| {
+            Ok(from_json(parse(&args.text("text"))?))
+        }),
         ("nodetool.text.RegexMatch", matches),
         ("nodetool.text.RegexReplace", replace),
         ("nodetool.text.RegexSplit", split),
@@ -29,7 +33,10 @@ pub(super) fn types() -> Types {
             Ok(pattern.is_match(&args.text("text")).into())
         }),
     ];
-    let mut types: Types = plain.into_iter().map(|(name, compute)| (name, factory(Plain(compute)))).collect();
+    let mut types: Types = plain
+        .into_iter()
+        .map(|(name, compute)| (name, factory(Plain(compute))))
+        .collect();
     types.push(("nodetool.text.FilterRegexString", factory(Routed(filter))));
     types
 }
@@ -40,7 +47,9 @@ fn pattern(args: Args<'_>, name: &str, text: &str) -> Result<Regex, NodeError> {
         .case_insensitive(args.flag("ignorecase", false))
         .multi_line(args.flag("multiline", false))
         .build()
-        .map_err(|error| NodeError::new(format!("the input `{name}` is no pattern: {error}")).code("input.value"))
+        .map_err(|error| {
+            NodeError::new(format!("the input `{name}` is no pattern: {error}")).code("input.value")
+        })
 }
 fn texts<'a>(texts: impl Iterator<Item = &'a str>) -> Value {
     Value::list(texts.map(Value::from).collect())
@@ -51,33 +60,58 @@ fn groups(args: Args<'_>) -> Result<Value, NodeError> {
     let text = args.text("text");
     let found = pattern.captures(&text);
     let groups = found.iter().flat_map(|found| found.iter().skip(1));
-    Ok(texts(groups.map(|group| group.map_or("", |group| group.as_str()))))
+    Ok(texts(
+        groups.map(|group| group.map_or("", |group| group.as_str())),
+    ))
 }
 fn matches(args: Args<'_>) -> Result<Value, NodeError> {
     let pattern = pattern(args, "pattern", &args.text("pattern"))?;
     let (text, group) = (args.text("text"), size(args.int("group", 0)?));
     if group >= pattern.captures_len() {
-        let text = format!("the input `group` asks for group {group}, the pattern has {}", pattern.captures_len() - 1);
+        let text = format!(
+            "the input `group` asks for group {group}, the pattern has {}",
+            pattern.captures_len() - 1
+        );
         return Err(NodeError::new(text).code("input.value"));
     }
-    Ok(texts(pattern.captures_iter(&text).filter_map(|found| found.get(group)).map(|group| group.as_str())))
+    Ok(texts(
+        pattern
+            .captures_iter(&text)
+            .filter_map(|found| found.get(group))
+            .map(|group| group.as_str()),
+    ))
 }
 /// `$1` and `$name` stand for groups; a count of 0 replaces all.
 fn replace(args: Args<'_>) -> Result<Value, NodeError> {
     let pattern = pattern(args, "pattern", &args.text("pattern"))?;
     let (text, replacement) = (args.text("text"), args.text("replacement"));
-    Ok(pattern.replacen(&text, size(args.int("count", 0)?), replacement.as_str()).into_owned().into())
+    Ok(pattern
+        .replacen(&text, size(args.int("count", 0)?), replacement.as_str())
+        .into_owned()
+        .into())
 }
 fn split(args: Args<'_>) -> Result<Value, NodeError> {
     let pattern = pattern(args, "pattern", &args.text("pattern"))?;
     let (text, most) = (args.text("text"), size(args.int("maxsplit", 0)?));
-    Ok(if most == 0 { texts(pattern.split(&text)) } else { texts(pattern.splitn(&text, most.saturating_add(1))) })
+    Ok(if most == 0 {
+        texts(pattern.split(&text))
+    } else {
+        texts(pattern.splitn(&text, most.saturating_add(1)))
+    })
 }
 fn filter(args: Args<'_>) -> Result<Map, NodeError> {
     let given = args.text("pattern");
-    let whole = if args.flag("full_match", false) { format!("^(?:{given})$") } else { given };
+    let whole = if args.flag("full_match", false) {
+        format!("^(?:{given})$")
+    } else {
+        given
+    };
     let holds = pattern(args, "pattern", &whole)?.is_match(&args.text("value"));
-    Ok(if holds { one("output", args.value("value")) } else { Map::new() })
+    Ok(if holds {
+        one("output", args.value("value"))
+    } else {
+        Map::new()
+    })
 }
 
 fn parse(text: &str) -> Result<serde_json::Value, NodeError> {
@@ -98,13 +132,20 @@ fn extract_json(args: Args<'_>) -> Result<Value, NodeError> {
     if args.flag("find_all", false) {
         return Ok(Value::list(found));
     }
-    let none = || NodeError::new(format!("the path `{path}` matches nothing in the JSON")).code("input.value");
+    let none =
+        || NodeError::new(format!("the path `{path}` matches nothing in the JSON")).code("input.value");
     found.into_iter().next().ok_or_else(none)
 }
 fn below(value: &Value, step: &str) -> Vec<Value> {
     match value {
         Value::List(items) if step == "*" => items.as_ref().clone(),
-        Value::List(items) => step.parse::<usize>().ok().and_then(|at| items.get(at)).cloned().into_iter().collect(),
+        Value::List(items) => step
+            .parse::<usize>()
+            .ok()
+            .and_then(|at| items.get(at))
+            .cloned()
+            .into_iter()
+            .collect(),
         Value::Map(map) if step == "*" => map.values().cloned().collect(),
         other => other.get(step).into_iter().collect(),
     }
@@ -137,7 +178,9 @@ mod tests {
         #[case] inputs: serde_json::Value,
         #[case] expected: serde_json::Value,
     ) {
-        let out = process(&format!("nodetool.text.{name}"), inputs).await.expect("a match");
+        let out = process(&format!("nodetool.text.{name}"), inputs)
+            .await
+            .expect("a match");
         assert_eq!(out, json!({"output": expected}));
     }
 
@@ -147,8 +190,14 @@ mod tests {
     #[case("RegexMatch", json!({"pattern": "a", "group": 1}), "`group`")]
     #[case("ExtractJSON", json!({"text": "{}", "json_path": "$.a"}), "matches nothing")]
     #[tokio::test]
-    async fn faults_name_the_input(#[case] name: &str, #[case] inputs: serde_json::Value, #[case] part: &str) {
-        let error = process(&format!("nodetool.text.{name}"), inputs).await.expect_err("a fault");
+    async fn faults_name_the_input(
+        #[case] name: &str,
+        #[case] inputs: serde_json::Value,
+        #[case] part: &str,
+    ) {
+        let error = process(&format!("nodetool.text.{name}"), inputs)
+            .await
+            .expect_err("a fault");
         assert!(error.message.contains(part), "{}", error.message);
     }
 }

@@ -25,18 +25,30 @@ pub(super) fn types() -> Types {
             .into())
         }),
         ("nodetool.text.Contains", contains),
-        ("nodetool.text.EndsWith", |args| Ok(args.text("text").ends_with(&args.text("suffix")).into())),
+        ("nodetool.text.EndsWith", |args| {
+            Ok(args.text("text").ends_with(&args.text("suffix")).into())
+        }),
         ("nodetool.text.Equals", |args| Ok(compare(args).is_eq().into())),
         ("nodetool.text.HasLength", has_length),
         ("nodetool.text.IndexOf", index_of),
         ("nodetool.text.IsEmpty", |args| {
             let text = args.text("text");
-            Ok(if args.flag("trim_whitespace", true) { text.trim().is_empty() } else { text.is_empty() }.into())
+            Ok(if args.flag("trim_whitespace", true) {
+                text.trim().is_empty()
+            } else {
+                text.is_empty()
+            }
+            .into())
         }),
         ("nodetool.text.Length", length),
-        ("nodetool.text.StartsWith", |args| Ok(args.text("text").starts_with(&args.text("prefix")).into())),
+        ("nodetool.text.StartsWith", |args| {
+            Ok(args.text("text").starts_with(&args.text("prefix")).into())
+        }),
     ];
-    let mut types: Types = plain.into_iter().map(|(name, compute)| (name, factory(Plain(compute)))).collect();
+    let mut types: Types = plain
+        .into_iter()
+        .map(|(name, compute)| (name, factory(Plain(compute))))
+        .collect();
     types.push(("nodetool.text.FilterString", factory(Routed(filter))));
     types
 }
@@ -44,8 +56,16 @@ pub(super) fn types() -> Types {
 fn compare(args: Args<'_>) -> Ordering {
     let normal = |name: &str| {
         let text = args.text(name);
-        let text = if args.flag("trim_whitespace", false) { text.trim().to_owned() } else { text };
-        if args.flag("case_sensitive", true) { text } else { text.to_lowercase() }
+        let text = if args.flag("trim_whitespace", false) {
+            text.trim().to_owned()
+        } else {
+            text
+        };
+        if args.flag("case_sensitive", true) {
+            text
+        } else {
+            text.to_lowercase()
+        }
     };
     normal("text_a").cmp(&normal("text_b"))
 }
@@ -59,7 +79,13 @@ fn contains(args: Args<'_>) -> Result<Value, NodeError> {
     if wanted.is_empty() {
         return Ok(false.into());
     }
-    let fold = |text: String| if args.flag("case_sensitive", true) { text } else { text.to_lowercase() };
+    let fold = |text: String| {
+        if args.flag("case_sensitive", true) {
+            text
+        } else {
+            text.to_lowercase()
+        }
+    };
     let text = fold(args.text("text"));
     let mut found = wanted.into_iter().map(|part| text.contains(&fold(part)));
     Ok(match args.text_or("match_mode", "any").as_str() {
@@ -81,14 +107,26 @@ fn has_length(args: Args<'_>) -> Result<Value, NodeError> {
 }
 /// Places count characters; an end of 0 means the end of the text.
 fn index_of(args: Args<'_>) -> Result<Value, NodeError> {
-    let fold = |text: String| if args.flag("case_sensitive", true) { text } else { text.to_lowercase() };
+    let fold = |text: String| {
+        if args.flag("case_sensitive", true) {
+            text
+        } else {
+            text.to_lowercase()
+        }
+    };
     let (text, part) = (fold(args.text("text")), fold(args.text("substring")));
     let end = args.int("end_index", 0)?;
     let stop = if end > 0 { end } else { i64::MAX };
     let (start, stop) = bounds(text.chars().count(), args.int("start_index", 0)?.max(0), stop);
     let region: String = text.chars().skip(start).take(stop - start).collect();
-    let found = if args.flag("search_from_end", false) { region.rfind(&part) } else { region.find(&part) };
-    let place = found.and_then(|at| region.get(..at)).map(|before| start + before.chars().count());
+    let found = if args.flag("search_from_end", false) {
+        region.rfind(&part)
+    } else {
+        region.find(&part)
+    };
+    let place = found
+        .and_then(|at| region.get(..at))
+        .map(|before| start + before.chars().count());
     Ok(place.map_or(Value::Int(-1), count))
 }
 fn length(args: Args<'_>) -> Result<Value, NodeError> {
@@ -114,7 +152,11 @@ fn filter(args: Args<'_>) -> Result<Map, NodeError> {
         "exact_length" => length == wanted()?,
         _ => text.contains(&criteria),
     };
-    Ok(if holds { one("output", args.value("value")) } else { Map::new() })
+    Ok(if holds {
+        one("output", args.value("value"))
+    } else {
+        Map::new()
+    })
 }
 
 #[cfg(test)]
@@ -153,7 +195,9 @@ mod tests {
         #[case] inputs: serde_json::Value,
         #[case] expected: serde_json::Value,
     ) {
-        let out = process(&format!("nodetool.text.{name}"), inputs).await.expect("an answer");
+        let out = process(&format!("nodetool.text.{name}"), inputs)
+            .await
+            .expect("an answer");
         assert_eq!(out, json!({"output": expected}));
     }
 
@@ -163,7 +207,16 @@ mod tests {
     #[case(json!({"value": "moor", "filter_type": "length_greater", "criteria": "3"}), true)]
     #[tokio::test]
     async fn a_filtered_text_goes_nowhere(#[case] inputs: serde_json::Value, #[case] passes: bool) {
-        let out = process("nodetool.text.FilterString", inputs).await.expect("an answer");
-        assert_eq!(out, if passes { json!({"output": "moor"}) } else { json!({}) });
+        let out = process("nodetool.text.FilterString", inputs)
+            .await
+            .expect("an answer");
+        assert_eq!(
+            out,
+            if passes {
+                json!({"output": "moor"})
+            } else {
+                json!({})
+            }
+        );
     }
 }

@@ -29,19 +29,31 @@ pub(super) fn types() -> Types {
         ("nodetool.text.Prompt", |args| fill(args, "prompt")),
         ("nodetool.text.Template", |args| fill(args, "string")),
     ];
-    plain.into_iter().map(|(name, compute)| (name, factory(Plain(compute)))).collect()
+    plain
+        .into_iter()
+        .map(|(name, compute)| (name, factory(Plain(compute))))
+        .collect()
 }
 
 /// The template of an input, filled with all other inputs.
 fn fill(args: Args<'_>, name: &'static str) -> Result<Value, NodeError> {
-    let variables: Map = args.others(&[name]).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let variables: Map = args
+        .others(&[name])
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     let text = render(&args.text(name), &variables).map_err(|error| fault(name, &error))?;
     Ok(text.into())
 }
 /// The fault of a template, with its line but without its text.
 pub(in crate::nodes) fn fault(name: &str, error: &Error) -> NodeError {
-    let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
-    let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+    let line = error
+        .line()
+        .map(|line| format!(" (line {line})"))
+        .unwrap_or_default();
+    let detail = error
+        .detail()
+        .map(|detail| format!(": {detail}"))
+        .unwrap_or_default();
     let text = match error.kind() {
         ErrorKind::OutOfFuel => format!("the template in `{name}` takes too many steps"),
         ErrorKind::WriteFailure => format!("the template in `{name}` writes more than {MAX_RESULT} bytes"),
@@ -60,8 +72,9 @@ pub(in crate::nodes) fn render(template: &str, variables: &Map) -> Result<String
         return Ok(template.to_owned());
     }
     let known = variables.iter().filter(|(_, value)| !value.is_null());
-    let known: Vec<_> =
-        known.map(|(name, value)| (name.clone(), minijinja::Value::from_serialize(json_of(value)))).collect();
+    let known: Vec<_> = known
+        .map(|(name, value)| (name.clone(), minijinja::Value::from_serialize(json_of(value))))
+        .collect();
     let context: minijinja::Value = known.into_iter().collect();
     let mut out = Bounded::default();
     let template = environment().template_from_str(template)?;
@@ -84,6 +97,9 @@ fn format(out: &mut Output, state: &State, value: &minijinja::Value) -> Result<(
     use minijinja::value::ValueKind;
     match value.kind() {
         ValueKind::None | ValueKind::Undefined => Ok(()),
+        ValueKind::Bool => out
+            .write_str(if value.is_true() { "true" } else { "false" })
+            .map_err(Error::from),
         ValueKind::Seq | ValueKind::Map => {
             if let Some(uri) = address(value) {
                 return out.write_str(&uri).map_err(Error::from);
@@ -97,9 +113,18 @@ fn format(out: &mut Output, state: &State, value: &minijinja::Value) -> Result<(
 }
 /// The address of a media reference.
 fn address(value: &minijinja::Value) -> Option<String> {
-    let field = |name: &str| value.get_attr(name).ok().and_then(|field| field.as_str().map(ToOwned::to_owned));
+    let field = |name: &str| {
+        value
+            .get_attr(name)
+            .ok()
+            .and_then(|field| field.as_str().map(ToOwned::to_owned))
+    };
     let kind = field("type")?;
-    if atelier_proto::value::MEDIA_KINDS.contains(&kind.as_str()) { field("uri") } else { None }
+    if atelier_proto::value::MEDIA_KINDS.contains(&kind.as_str()) {
+        field("uri")
+    } else {
+        None
+    }
 }
 /// Cuts a text to a length, its ending included.
 fn truncate(text: String, length: Option<usize>, kill_words: Option<bool>, end: Option<String>) -> String {
@@ -109,7 +134,10 @@ fn truncate(text: String, length: Option<usize>, kill_words: Option<bool>, end: 
     }
     let room = length.saturating_sub(end.chars().count());
     let cut: String = text.chars().take(room).collect();
-    let at_word = cut.rsplit_once(' ').filter(|_| !kill_words.unwrap_or(false)).map(|(words, _)| words.to_owned());
+    let at_word = cut
+        .rsplit_once(' ')
+        .filter(|_| !kill_words.unwrap_or(false))
+        .map(|(words, _)| words.to_owned());
     at_word.unwrap_or(cut) + &end
 }
 
@@ -164,28 +192,45 @@ mod tests {
 
     #[tokio::test]
     async fn the_other_two_take_their_own_property() {
-        let out = process("nodetool.text.Template", json!({"string": "{{ a }}", "a": 1})).await.expect("a text");
+        let out = process("nodetool.text.Template", json!({"string": "{{ a }}", "a": 1}))
+            .await
+            .expect("a text");
         assert_eq!(out, json!({"output": "1"}));
-        let out = process("nodetool.text.Prompt", json!({"prompt": "{{ a }}", "a": 1})).await.expect("a text");
+        let out = process("nodetool.text.Prompt", json!({"prompt": "{{ a }}", "a": 1}))
+            .await
+            .expect("a text");
         assert_eq!(out, json!({"output": "1"}));
     }
 
     #[rstest]
     #[case("{{ a", "faulty (line 1)")]
     #[case("{{ a | nofilter }}", "faulty (line 1)")]
-    #[case("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "too many steps")]
+    #[case(
+        "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+        "too many steps"
+    )]
     #[case("{% for a in range(5000) %}{{ 'x' * 10000 }}{% endfor %}", "writes more than")]
     #[case("{% include 'file' %}", "faulty (line 1)")]
     #[tokio::test]
     async fn faulty_and_endless_templates_end(#[case] template: &str, #[case] part: &str) {
-        let error = process("nodetool.text.FormatText", json!({"template": template})).await.expect_err("a fault");
-        assert!(error.message.contains("`template`") && error.message.contains(part), "{}", error.message);
+        let error = process("nodetool.text.FormatText", json!({"template": template}))
+            .await
+            .expect_err("a fault");
+        assert!(
+            error.message.contains("`template`") && error.message.contains(part),
+            "{}",
+            error.message
+        );
     }
 
     #[tokio::test]
     async fn bytes_of_media_never_get_into_a_text() {
         let picture = json!({"type": "image", "uri": "", "data": "AAEC"});
-        let out = process("nodetool.text.FormatText", json!({"template": "{{ p }}{{ p.data }}", "p": picture})).await;
+        let out = process(
+            "nodetool.text.FormatText",
+            json!({"template": "{{ p }}{{ p.data }}", "p": picture}),
+        )
+        .await;
         assert_eq!(out.expect("a text"), json!({"output": ""}));
     }
 }

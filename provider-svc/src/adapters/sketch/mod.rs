@@ -12,8 +12,6 @@ mod job;
 mod making;
 mod request;
 pub mod speak;
-#[cfg(test)]
-mod tests;
 pub mod write;
 
 use std::sync::Arc;

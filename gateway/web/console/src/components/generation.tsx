@@ -68,7 +68,7 @@ function Money({ row }: { row: Generation }) {
   const dash = <span class="muted">–</span>;
   return (
     <section>
-      <h3>Money</h3>
+      <h2 class="small-head">Money</h2>
       <dl class="facts">
         <Fact term="Cost">
           <CallCost cost={row.cost} currency={row.currency} status={row.status} />
@@ -106,7 +106,7 @@ function unitOf(row: Generation): string {
 function Course({ row }: { row: Generation }) {
   return (
     <section>
-      <h3>Course</h3>
+      <h2 class="small-head">Course</h2>
       <dl class="facts">
         <Fact term="Opened">{moment(row.created_at)}</Fact>
         {row.started_at !== null && <Fact term="Sent">{moment(row.started_at)}</Fact>}
@@ -127,7 +127,7 @@ function Course({ row }: { row: Generation }) {
 function Where({ row }: { row: Generation }) {
   return (
     <section>
-      <h3>Who and where</h3>
+      <h2 class="small-head">Who and where</h2>
       <dl class="facts">
         <Fact term="Provider">
           <a href={href(["ledger"], { provider: row.provider })}>{row.provider}</a>
@@ -151,8 +151,8 @@ function Where({ row }: { row: Generation }) {
 function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
   return (
     <section>
-      <h3>Attempts</h3>
-      <div class="scroll">
+      <h2 class="small-head">Attempts</h2>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Attempts">
         <table class="mini">
           <thead>
             <tr>

@@ -57,7 +57,7 @@ export function Lightbox({ tiles, at, show }: Props) {
             <Icon name="right" />
           </button>
         </div>
-        <aside class="box-side">
+        <div class="box-side">
           <header class="box-head">
             <div>
               <h2>{tile.nodeName}</h2>
@@ -71,7 +71,7 @@ export function Lightbox({ tiles, at, show }: Props) {
           </header>
           {tile.prompt !== null && (
             <div class="box-prompt">
-              <h3>
+              <h3 class="small-head">
                 Prompt <Copy text={tile.prompt} label="Copy the prompt" />
               </h3>
               <p>{tile.prompt}</p>
@@ -90,7 +90,7 @@ export function Lightbox({ tiles, at, show }: Props) {
               </a>
             )}
           </div>
-        </aside>
+        </div>
       </div>
     </dialog>
   );

@@ -132,7 +132,7 @@ export function Command({ text }: { text: string }) {
 
 /** A button that asks once more before it does something that cannot be taken back. */
 export function Confirm({ label, sure, act, small }: { label: string; sure: string; act: () => Promise<unknown>; small?: boolean }) {
-  const [step, setStep] = useState<"idle" | "sure" | "busy">("idle");
+  const [step, setStep] = useState<"idle" | "sure" | "asked" | "failed">("idle");
   useEffect(() => {
     if (step !== "sure") return;
     const timer = setTimeout(() => setStep("idle"), 4_000);
@@ -142,16 +142,16 @@ export function Confirm({ label, sure, act, small }: { label: string; sure: stri
     <button
       type="button"
       class={`button ${step === "sure" ? "button-danger" : ""} ${small ? "button-small" : ""}`}
-      disabled={step === "busy"}
+      disabled={step === "asked"}
       onClick={(event) => {
         event.preventDefault();
         event.stopPropagation();
-        if (step !== "sure") return setStep("sure");
-        setStep("busy");
-        void act().finally(() => setStep("idle"));
+        if (step === "idle") return setStep("sure");
+        setStep("asked");
+        act().catch(() => setStep("failed"));
       }}
     >
-      <Icon name="stop" /> {step === "idle" ? label : step === "sure" ? sure : "Asked to stop"}
+      <Icon name="stop" /> {{ idle: label, sure, asked: "Asked to stop", failed: "Not stopped. Again?" }[step]}
     </button>
   );
 }

@@ -24,14 +24,19 @@ const MOST_REMEMBERED = 40;
 const remembered = new Map<string, { data: unknown; text: string }>();
 
 /**
- * Reads `load` now and every `everyMs` while the page is visible; null reads once. `key` says what is read: another key is
- * another question. An answer equal to the last one changes nothing, so nothing is drawn again.
+ * Reads `load` now and again after `every` milliseconds while the page is visible; null reads once, a function decides by
+ * the newest answer. `key` says what is read: another key is another question. An answer equal to the last one changes
+ * nothing, so nothing is drawn again.
  */
-export function usePoll<T>(key: string, load: (signal: AbortSignal) => Promise<T>, everyMs: number | null = 2_000): Polled<T> {
+export function usePoll<T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  every: number | null | ((data: T | undefined) => number | null) = 2_000,
+): Polled<T> {
   const [held, setHeld] = useState<Held<T>>({ key, data: recall<T>(key), error: undefined });
   const [round, setRound] = useState(0);
-  const latest = useRef(load);
-  latest.current = load;
+  const latest = useRef({ load, every });
+  latest.current = { load, every };
 
   useEffect(() => {
     const controller = new AbortController();
@@ -43,7 +48,7 @@ export function usePoll<T>(key: string, load: (signal: AbortSignal) => Promise<T
       busy = true;
       clearTimeout(timer);
       try {
-        const data = await latest.current(controller.signal);
+        const data = await latest.current.load(controller.signal);
         if (controller.signal.aborted) return;
         reachable.value = true;
         const text = JSON.stringify(data);
@@ -58,7 +63,9 @@ export function usePoll<T>(key: string, load: (signal: AbortSignal) => Promise<T
         setHeld((before) => ({ key, data: before.key === key ? before.data : recall<T>(key), error: failure }));
       } finally {
         busy = false;
-        if (everyMs !== null && !controller.signal.aborted) timer = setTimeout(() => void read(), everyMs);
+        const { every: rhythm } = latest.current;
+        const wait = typeof rhythm === "function" ? rhythm(recall<T>(key)) : rhythm;
+        if (wait !== null && !controller.signal.aborted) timer = setTimeout(() => void read(), wait);
       }
     };
     const seen = (): void => void (document.hidden ? clearTimeout(timer) : read());
@@ -69,7 +76,7 @@ export function usePoll<T>(key: string, load: (signal: AbortSignal) => Promise<T
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", seen);
     };
-  }, [key, everyMs, round]);
+  }, [key, round]);
 
   const reload = useCallback(() => setRound((before) => before + 1), []);
   const current = held.key === key;

@@ -69,11 +69,12 @@ export interface Known {
 /** The run's nodes in the order of the graph, with their tiles. */
 export function groupsOf(state: RunState, known: Known): Group[] {
   const calls = callsOf(state, known.generations);
+  const assets = new Map(known.assets.map((one) => [one.id, one]));
   const groups = nodesOf(state, known.graph).map((node) => ({
     node,
     title: titleOf(node),
     sink: isSink(node.type),
-    tiles: tilesOf(state, node, calls, known),
+    tiles: tilesOf(state, node, { calls, assets, assetUrl: known.assetUrl }),
   }));
   if (state.variants.size === 0 && hasEnded(state.status)) addAssets(groups, calls, known);
   return groups.map((group) => (group.sink ? { ...group, sink: onlyHandsOn(group, groups) } : group));
@@ -155,13 +156,19 @@ function contentOf(tile: Tile): string {
   return tile.leaf?.kind === "json" ? JSON.stringify(tile.leaf.value) : tile.key;
 }
 
-function tilesOf(state: RunState, node: NodeState, calls: ReadonlyMap<string, Call>, known: Known): Tile[] {
+interface Index {
+  calls: ReadonlyMap<string, Call>;
+  assets: ReadonlyMap<string, Asset>;
+  assetUrl: (id: string) => string;
+}
+
+function tilesOf(state: RunState, node: NodeState, index: Index): Tile[] {
   const variants = variantsOf(state, node.id);
-  const tiles = variants.flatMap((variant) => variantTiles(node, variant, calls, known));
+  const tiles = variants.flatMap((variant) => variantTiles(node, variant, index));
   const used = new Set(variants.flatMap((one) => one.generationIds));
   const open = predictionsOf(state, node.id).filter((one) => !used.has(one.id));
   for (const { id } of open) {
-    const call = calls.get(id);
+    const call = index.calls.get(id);
     if (call === undefined) continue;
     const tileState = openState(call, state, node);
     if (tileState !== null) tiles.push({ ...bare(node, `call:${id}`), state: tileState, ...told(call), error: call.error });
@@ -184,11 +191,11 @@ function openState(call: Call, state: RunState, node: NodeState): Tile["state"] 
   }
 }
 
-function variantTiles(node: NodeState, variant: Variant, calls: ReadonlyMap<string, Call>, known: Known): Tile[] {
-  const leaves = leavesOf(variant.outputs, known.assetUrl);
+function variantTiles(node: NodeState, variant: Variant, { calls, assets, assetUrl }: Index): Tile[] {
+  const leaves = leavesOf(variant.outputs, assetUrl);
   return leaves.map((leaf) => {
     const assetId = "assetId" in leaf ? leaf.assetId : null;
-    const asset = known.assets.find((one) => one.id === assetId);
+    const asset = assetId === null ? undefined : assets.get(assetId);
     const ids = asset !== undefined && asset.generation_ids.length > 0 ? asset.generation_ids : variant.generationIds;
     const call = ids.map((id) => calls.get(id)).find((one) => one !== undefined) ?? null;
     const tile = bare(node, `${variant.index}:${leaf.at.handle}:${leaf.at.element ?? ""}`);

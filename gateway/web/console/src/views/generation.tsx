@@ -37,7 +37,7 @@ export function GenerationPage({ id }: { id: string }) {
           <h1>{data.model}</h1>
           <Status status={data.status} />
           {data.status === "running" && (
-            <Confirm label="Cancel" sure="Really cancel?" act={() => api.cancelGeneration(id).catch(() => undefined).then(row.reload)} />
+            <Confirm label="Cancel" sure="Really cancel?" act={() => api.cancelGeneration(id).then(row.reload)} />
           )}
         </div>
         <dl class="figures">

@@ -12,7 +12,7 @@ const SHOWN_VALUES = 12;
 
 export function RunSide({ groups, state, job }: { groups: readonly Group[]; state: RunState; job: Job }) {
   return (
-    <aside class="run-side">
+    <div class="run-side">
       <section class="panel" aria-label="Nodes">
         <h2>Nodes</h2>
         {groups.length === 0 ? (
@@ -27,7 +27,7 @@ export function RunSide({ groups, state, job }: { groups: readonly Group[]; stat
       </section>
       <Outputs job={job} state={state} />
       <Log lines={state.log} />
-    </aside>
+    </div>
   );
 }
 

@@ -1,13 +1,13 @@
 /** One run: live while it works, the same from its log and the ledger afterwards. */
 
 import { type Job, type RunState, hasEnded, streamedText } from "@atelier/client";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Icon } from "../components/icons.tsx";
 import { Lightbox } from "../components/lightbox.tsx";
 import { Media } from "../components/media.tsx";
 import { Empty, Failure, TileSkeleton } from "../components/notice.tsx";
 import { useTitle } from "../components/shell.tsx";
-import { Ago, Confirm, Fact, Id, RunCost, Status, Took } from "../components/small.tsx";
+import { Ago, Confirm, Fact, Id, More, RunCost, Status, Took } from "../components/small.tsx";
 import { TileCard } from "../components/tile.tsx";
 import { useRun } from "../state/follow.ts";
 import { count, price, typeName } from "../state/format.ts";
@@ -18,15 +18,23 @@ import { type Group, type Tile, groupsOf } from "../state/tiles.ts";
 import { RunSide } from "./run-side.tsx";
 
 const MOST = 500;
+const SLOWLY_MS = 10_000;
+/** So many tiles of a node are drawn at first, and with every step after that. */
+const TILES = 120;
 
 export function RunPage({ id }: { id: string }) {
   const { state, link } = useRun(id);
   const ended = hasEnded(state.status);
-  const job = usePoll(`job ${id} ${ended}`, (signal) => api.job(id, signal), ended ? null : 2_000);
+  // The end is known here before it is known there: read on until the gateway says it too, then slowly, for late charges.
+  const job = usePoll(
+    `job ${id} ${ended}`,
+    (signal) => api.job(id, signal),
+    (read) => (read !== undefined && hasEnded(read.status) ? SLOWLY_MS : 2_000),
+  );
   const settled = ended || (job.data !== undefined && hasEnded(job.data.status));
   // While it works the frames tell of calls and artifacts; afterwards the ledger may know better.
-  const calls = usePoll(`calls ${id} ${settled}`, (signal) => api.generations({ job_id: id, limit: MOST }, signal), settled ? 10_000 : null);
-  const assets = usePoll(`assets ${id} ${settled}`, (signal) => api.assets({ job_id: id, limit: MOST }, signal), null);
+  const calls = usePoll(`calls ${id} ${settled}`, (signal) => api.generations({ job_id: id, limit: MOST }, signal), settled ? SLOWLY_MS : null);
+  const assets = usePoll(`assets ${id} ${settled}`, (signal) => api.assets({ job_id: id, limit: MOST }, signal), settled ? SLOWLY_MS : null);
   useTitle(job.data?.name || "Run");
 
   const graph = job.data?.graph;
@@ -106,7 +114,7 @@ function RunHead({ job, state, reload }: { job: Job; state: RunState; reload: ()
         <h1>{job.name || "Untitled run"}</h1>
         <Status status={status} />
         {active && (
-          <Confirm label="Cancel run" sure="Really cancel?" act={() => api.cancelJob(job.id).catch(() => undefined).then(reload)} />
+          <Confirm label="Cancel run" sure="Really cancel?" act={() => api.cancelJob(job.id).then(reload)} />
         )}
       </div>
       <dl class="figures">
@@ -165,8 +173,11 @@ function RunFault({ job, state, groups }: { job: Job; state: RunState; groups: r
 }
 
 function GroupSection({ group, state }: { group: Group; state: RunState }) {
-  const { node, title, tiles } = group;
+  const { node, title } = group;
+  const [most, setMost] = useState(TILES);
   const display = state.display.get(node.id);
+  // What is being made is already to be seen: a grey tile beside it would say it twice.
+  const tiles = display === undefined ? group.tiles : group.tiles.filter((one) => one.state !== "pending");
   if (tiles.length === 0 && display === undefined && node.error === null) return null;
   const ready = tiles.filter((one) => one.state === "ready").length;
   const progress = state.progress.get(node.id);
@@ -188,11 +199,12 @@ function GroupSection({ group, state }: { group: Group; state: RunState }) {
       {display !== undefined && <Live value={display.value} running={node.status === "running"} />}
       {tiles.length > 0 && (
         <ul class={`tiles ${wordy(tiles) ? "tiles-words" : ""}`}>
-          {tiles.map((tile) => (
+          {tiles.slice(0, most).map((tile) => (
             <TileCard key={tile.key} tile={tile} open={view} />
           ))}
         </ul>
       )}
+      {tiles.length > most && <More shown={most} more load={() => setMost(most + TILES)} />}
     </section>
   );
 }

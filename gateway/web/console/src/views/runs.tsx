@@ -127,7 +127,7 @@ function RunRow({ job, thumbs, reload }: { job: Job; thumbs: readonly Asset[]; r
       </dl>
       <div class="run-act">
         {active ? (
-          <Confirm small label="Cancel" sure="Really?" act={() => api.cancelJob(job.id).catch(() => undefined).then(reload)} />
+          <Confirm small label="Cancel" sure="Really?" act={() => api.cancelJob(job.id).then(reload)} />
         ) : (
           <Icon name="right" class="run-go" />
         )}

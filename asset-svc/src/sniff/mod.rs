@@ -4,6 +4,10 @@
 //! what they show (`text/csv` for text). A stated type that a browser would run is never believed.
 //! The verdict on the bytes alone ([`Sniffed`]) depends on nothing else, so equal bytes always get the same file ending.
 
+mod endings;
+
+pub use endings::{default_of_kind, ending, ending_fits, is_known_ending};
+
 /// How many bytes from the start the verdict looks at.
 pub const PREFIX_BYTES: usize = 64 * 1024;
 
@@ -13,58 +17,6 @@ pub const UNKNOWN: &str = "application/octet-stream";
 pub const TEXT: &str = "text/plain";
 /// JSON.
 pub const JSON: &str = "application/json";
-
-/// Media types and the endings they go by, the usual one first.
-const ENDINGS: &[(&str, &[&str])] = &[
-    ("image/png", &["png"]),
-    ("image/jpeg", &["jpg", "jpeg", "jpe"]),
-    ("image/gif", &["gif"]),
-    ("image/webp", &["webp"]),
-    ("image/avif", &["avif"]),
-    ("image/bmp", &["bmp"]),
-    ("image/tiff", &["tif", "tiff"]),
-    ("image/heif", &["heif", "heic"]),
-    ("image/jxl", &["jxl"]),
-    ("image/svg+xml", &["svg"]),
-    ("image/vnd.microsoft.icon", &["ico"]),
-    ("audio/wav", &["wav"]),
-    ("audio/mpeg", &["mp3"]),
-    ("audio/ogg", &["ogg", "oga"]),
-    ("audio/opus", &["opus"]),
-    ("audio/flac", &["flac"]),
-    ("audio/aac", &["aac"]),
-    ("audio/mp4", &["m4a"]),
-    ("audio/midi", &["mid", "midi"]),
-    ("audio/aiff", &["aiff", "aif"]),
-    ("video/mp4", &["mp4", "m4v"]),
-    ("video/webm", &["webm"]),
-    ("video/quicktime", &["mov"]),
-    ("video/x-matroska", &["mkv"]),
-    ("video/x-msvideo", &["avi"]),
-    ("video/mpeg", &["mpg", "mpeg"]),
-    ("model/gltf-binary", &["glb"]),
-    ("model/gltf+json", &["gltf"]),
-    ("model/obj", &["obj"]),
-    ("model/stl", &["stl"]),
-    ("application/pdf", &["pdf"]),
-    ("application/zip", &["zip"]),
-    ("application/gzip", &["gz", "tgz"]),
-    ("application/rtf", &["rtf"]),
-    (JSON, &["json"]),
-    ("application/xml", &["xml"]),
-    ("text/html", &["html", "htm"]),
-    (
-        TEXT,
-        &[
-            "txt", "text", "log", "srt", "toml", "yaml", "yml", "ini", "py", "rs", "md", "csv", "tsv",
-        ],
-    ),
-    ("text/markdown", &["md", "markdown"]),
-    ("text/csv", &["csv"]),
-    ("text/tab-separated-values", &["tsv"]),
-    ("text/vtt", &["vtt"]),
-    (UNKNOWN, &["bin", "dat"]),
-];
 
 /// What the bytes themselves show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -305,128 +257,5 @@ fn is_textual(content_type: &str) -> bool {
         )
 }
 
-/// The file ending of a media type, without the dot.
-#[must_use]
-pub fn ending(content_type: &str) -> &'static str {
-    if let Some((_, endings)) = ENDINGS.iter().find(|(known, _)| *known == content_type) {
-        return endings.first().copied().unwrap_or("bin");
-    }
-    rare_ending(content_type).unwrap_or(if content_type.starts_with("text/") {
-        "txt"
-    } else {
-        "bin"
-    })
-}
-
-fn rare_ending(content_type: &str) -> Option<&'static str> {
-    Some(match content_type {
-        "application/epub+zip" => "epub",
-        "application/vnd.openxmlformats-officedocument.wordprocessingml.document" => "docx",
-        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet" => "xlsx",
-        "application/vnd.openxmlformats-officedocument.presentationml.presentation" => "pptx",
-        "application/vnd.sqlite3" => "sqlite",
-        "application/zstd" => "zst",
-        "application/x-7z-compressed" => "7z",
-        "application/x-tar" => "tar",
-        "image/vnd.adobe.photoshop" => "psd",
-        _ => return None,
-    })
-}
-
-/// Whether a file with this ending (lower case, no dot) may hold this type.
-#[must_use]
-pub fn ending_fits(ending: &str, content_type: &str) -> bool {
-    ENDINGS
-        .iter()
-        .any(|(known, endings)| *known == content_type && endings.contains(&ending))
-        || self::ending(content_type) == ending
-}
-
-/// Whether this is the ending of any type that is known here.
-#[must_use]
-pub fn is_known_ending(ending: &str) -> bool {
-    ENDINGS.iter().any(|(_, endings)| endings.contains(&ending))
-}
-
-/// The type that media of a kind have when neither bytes nor reference say it.
-#[must_use]
-pub fn default_of_kind(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "image" => "image/png",
-        "audio" => "audio/wav",
-        "video" => "video/mp4",
-        "model_3d" => "model/gltf-binary",
-        "text" | "html" => TEXT,
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use rstest::rstest;
-
-    use super::*;
-
-    #[rstest]
-    #[case(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/png", "png")]
-    #[case(b"\xff\xd8\xff\xe0\0\x10JFIF\0", "image/jpeg", "jpg")]
-    #[case(b"RIFF\x24\0\0\0WAVEfmt ", "audio/wav", "wav")]
-    #[case(b"glTF\x02\0\0\0\x0c\0\0\0", "model/gltf-binary", "glb")]
-    #[case(b"\0\0\0\x18ftypisom\0\0\0\0", "video/mp4", "mp4")]
-    #[case(b"\xff\xf3\x40\xc0\0\0\0\0", "audio/mpeg", "mp3")]
-    #[case(
-        b"<?xml version=\"1.0\"?><!-- x --><svg xmlns=\"a\"/>",
-        "image/svg+xml",
-        "svg"
-    )]
-    #[case(b"<svg:svg xmlns:svg=\"a\"/>", "image/svg+xml", "svg")]
-    #[case(b"  <!DOCTYPE HTML><p>", "text/html", "html")]
-    #[case(b"<script>alert(1)</script>", "text/html", "html")]
-    #[case(b"<ScRiPt/x>", "text/html", "html")]
-    #[case(b"<?xml version=\"1.0\"?><note/>", "application/xml", "xml")]
-    #[case(b"{\"items\":[1,2]}", "application/json", "json")]
-    #[case(b"{not json}", "text/plain", "txt")]
-    #[case(b"BM is how this text begins", "text/plain", "txt")]
-    #[case(b"MZ likewise", "text/plain", "txt")]
-    #[case(b"%PDF-1.7\n", "application/pdf", "pdf")]
-    #[case(b"\0\x01\x02\x03", "application/octet-stream", "bin")]
-    #[case(b"", "application/octet-stream", "bin")]
-    fn the_bytes_say_what_they_are(#[case] bytes: &[u8], #[case] content_type: &str, #[case] ending: &str) {
-        let sniffed = sniff(bytes, true);
-        assert_eq!((sniffed.content_type, sniffed.ending), (content_type, ending));
-    }
-
-    #[rstest]
-    #[case(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "image/jpeg", "image/png")]
-    #[case(b"a,b\n1,2", "text/csv; charset=utf-8", "text/csv")]
-    #[case(b"hello", "text/html", "text/plain")]
-    #[case(b"hello", "image/png", "text/plain")]
-    #[case(b"hello", "image/svg+xml", "text/plain")]
-    #[case(b"\0\x01\x02\x03", "text/html", "application/octet-stream")]
-    #[case(b"\0\x01\x02\x03", "application/xhtml+xml", "application/octet-stream")]
-    #[case(b"\0\x01\x02\x03", "text/javascript", "application/octet-stream")]
-    #[case(b"\0\x01\x02\x03", "video/mp4", "video/mp4")]
-    #[case(b"\0\x01\x02\x03", "not a type", "application/octet-stream")]
-    #[case(b"\0\x01\x02\x03", "audio/x-wav", "audio/wav")]
-    fn a_stated_type_is_believed_only_where_the_bytes_allow(
-        #[case] bytes: &[u8],
-        #[case] stated: &str,
-        #[case] expected: &str,
-    ) {
-        assert_eq!(content_type(sniff(bytes, true), Some(stated)), expected);
-    }
-
-    #[test]
-    fn long_text_may_be_cut_inside_a_character() {
-        let text = "ä".repeat(PREFIX_BYTES);
-        let shifted = format!("x{text}");
-        assert_eq!(sniff(shifted.as_bytes(), true).content_type, TEXT);
-        let json = format!("[\"{text}\"]");
-        assert_eq!(sniff(json.as_bytes(), true).content_type, JSON);
-        assert_eq!(
-            sniff(b"abc\xc3", true).content_type,
-            UNKNOWN,
-            "a cut text is no text"
-        );
-    }
-}
+mod tests;

@@ -1,0 +1,17 @@
+//! The gateway over a real listener, with scripted services behind it. Test names carry the ids of the wire
+//! specification.
+
+mod assets;
+mod commands;
+mod console;
+mod description;
+mod errors;
+mod events;
+mod fakes;
+mod frames;
+mod jobs;
+mod limits;
+mod reconnect;
+mod resources;
+mod socket;
+mod stack;

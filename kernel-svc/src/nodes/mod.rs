@@ -1,0 +1,53 @@
+//! The built-in node types.
+//!
+//! What lives here: the code of each type by family, and [`registry`], which joins it with the metadata of
+//! `catalog.jsonl`. What does not: actors, inboxes and correlation (`run/`), and providers (behind the seam).
+//!
+//! To add a type, give it a line in `catalog.jsonl` and its code in a family's `types()`.
+
+mod args;
+mod catalog;
+mod check;
+mod code;
+mod constants;
+mod control;
+mod inputs;
+mod models;
+mod sinks;
+mod text;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+use crate::node::Registry;
+
+/// All built-in types, in the order of the catalog.
+#[must_use]
+pub fn registry() -> Registry {
+    let mut registry = Registry::default();
+    let mut types = all();
+    types.sort_by_key(|(name, _)| catalog::all().get_index_of(*name));
+    for (name, factory) in types {
+        match catalog::meta(name) {
+            Some(meta) => registry.register(meta.clone(), factory),
+            None => tracing::error!(node_type = name, "a node type has no line in the catalog"),
+        }
+    }
+    registry
+}
+
+fn all() -> code::Types {
+    [
+        inputs::types(),
+        constants::types(),
+        control::types(),
+        text::types(),
+        models::types(),
+        sinks::types(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

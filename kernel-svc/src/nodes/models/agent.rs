@@ -1,0 +1,235 @@
+//! One call to a language model with a system text, a history and a prompt.
+
+use async_trait::async_trait;
+use atelier_proto::{
+    kernel::v1::Severity,
+    value::{Map, Value},
+};
+
+use super::{Answer, call, conversation, media, message, outputs::Added};
+use crate::{
+    event::Note,
+    node::{Context, NodeError},
+    nodes::{
+        args::{Args, map, missing, one, text_of},
+        catalog,
+        code::{Generator, Sink, Streamed, Types, factory},
+        text::template::{fault, render},
+    },
+};
+
+/// All types of this part.
+pub(super) fn types() -> Types {
+    vec![("nodetool.agents.Agent", factory(Streamed(Agent)))]
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Agent;
+#[async_trait]
+impl Generator for Agent {
+    async fn generate(&self, inputs: Map, frames: &mut dyn Sink, ctx: &Context) -> Result<(), NodeError> {
+        let args = Args(&inputs);
+        let added = Added::of(ctx);
+        let mut params = one("messages", messages(args, ctx)?);
+        params.insert(
+            "max_tokens".to_owned(),
+            args.int("max_tokens", 8192)?.max(1).into(),
+        );
+        if !added.is_empty() {
+            params.insert("response_format".to_owned(), added.response_format());
+        }
+        warn_of_tools(args, ctx).await;
+        let mut answer = Answer::new(&mut *frames, true);
+        let made = ctx
+            .generate(call(ctx, args, "generate_message", params)?, &mut answer)
+            .await?;
+        let text = answer.end(&made.output).await?;
+        let mut last = if added.is_empty() {
+            Map::new()
+        } else {
+            added.read(&text)?
+        };
+        last.insert("text".to_owned(), text.into());
+        frames.frame(last).await
+    }
+}
+
+/// System text, history, prompt with media. Inputs that the user added fill the placeholders of system text and prompt.
+fn messages(args: Args<'_>, ctx: &Context) -> Result<Value, NodeError> {
+    let own: Vec<&str> = catalog::meta(&ctx.node_type)
+        .map(|meta| meta.inputs.iter().map(|input| input.name.as_str()).collect())
+        .unwrap_or_default();
+    let variables: Map = args
+        .others(&own)
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let filled = |name: &str| {
+        let text = args.text(name);
+        if variables.is_empty() {
+            Ok(text)
+        } else {
+            render(&text, &variables).map_err(|error| fault(name, &error))
+        }
+    };
+    let (system, prompt) = (filled("system")?, filled("prompt")?);
+    let media: Vec<Value> = [media(args, "image"), media(args, "audio")].concat();
+    let history = args
+        .list("history")
+        .into_iter()
+        .filter_map(|message| earlier(&message));
+    let asked: Vec<Value> = history.chain([message("user", prompt.trim(), &media)]).collect();
+    let Some(asked) = conversation(asked)
+        .as_list()
+        .filter(|asked| !asked.is_empty())
+        .map(<[Value]>::to_vec)
+    else {
+        return Err(missing("prompt", "there is nothing to ask"));
+    };
+    Ok(conversation(
+        std::iter::once(message("system", system.trim(), &[])).chain(asked),
+    ))
+}
+/// A message of the history: its role and its content.
+fn earlier(message: &Value) -> Option<Value> {
+    let role = message
+        .get("role")
+        .map(|role| text_of(&role))
+        .filter(|role| !role.is_empty())?;
+    Some(map([("role", role.into()), ("content", message.get("content")?)]).into())
+}
+/// Tools are not called; the log says so once.
+async fn warn_of_tools(args: Args<'_>, ctx: &Context) {
+    let tools = args.list("tools").into_iter();
+    let name = |tool: Value| text_of(&tool.get("name").unwrap_or(tool));
+    let names: Vec<String> = tools.map(name).filter(|name| !name.is_empty()).collect();
+    if !names.is_empty() {
+        let content = format!(
+            "tools are not available, the model answers without them: {}",
+            names.join(", ")
+        );
+        ctx.note(Note::Log {
+            content,
+            severity: Severity::Warning,
+        })
+        .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::json;
+
+    use crate::nodes::testing::{Node, Script};
+
+    const TYPE: &str = "nodetool.agents.Agent";
+
+    fn chunk(content: &str, done: bool) -> serde_json::Value {
+        json!({"chunk": {"type": "chunk", "content_type": "text", "content": content, "done": done}})
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_streamed_thought_about_and_given_whole() {
+        let mut node = Node::scripted(TYPE, Script::text(&["~hm", "Hel", "lo"]));
+        let inputs = json!({"system": "be kind", "prompt": "greet", "max_tokens": 50,
+            "model": {"provider": "sketch", "id": "sketch-text"}});
+        let frames = node.frames(inputs).await.expect("frames");
+        let thinking = json!({"thinking": {"type": "chunk", "content_type": "text", "content": "hm", "done": false,
+            "thinking": true}});
+        let expected = [
+            thinking,
+            chunk("Hel", false),
+            chunk("lo", false),
+            chunk("", true),
+            json!({"text": "Hello"}),
+        ];
+        assert_eq!(frames, expected);
+        let messages =
+            json!([{"role": "system", "content": "be kind"}, {"role": "user", "content": "greet"}]);
+        assert_eq!(node.params(), json!({"messages": messages, "max_tokens": 50}));
+        assert_eq!(
+            (node.call().provider.as_str(), node.call().model.as_str()),
+            ("sketch", "sketch-text")
+        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_not_streamed_is_one_chunk() {
+        let mut node = Node::scripted(TYPE, Script::whole("Hello"));
+        let frames = node.frames(json!({"prompt": "greet"})).await.expect("frames");
+        assert_eq!(frames, [chunk("Hello", true), json!({"text": "Hello"})]);
+    }
+
+    #[tokio::test]
+    async fn outputs_that_were_added_are_asked_for_and_given() {
+        let mut node = Node::scripted(
+            TYPE,
+            Script::text(&["```json\n{\"title\": \"Moor\", ", "\"tags\": [\"a\"]}\n```"]),
+        );
+        node.outputs(&[
+            ("text", "str"),
+            ("chunk", "chunk"),
+            ("title", "str"),
+            ("tags", "list[str]"),
+            ("__control__", "any"),
+        ]);
+        let frames = node.frames(json!({"prompt": "x"})).await.expect("frames");
+        let text = "```json\n{\"title\": \"Moor\", \"tags\": [\"a\"]}\n```";
+        assert_eq!(
+            frames.last(),
+            Some(&json!({"title": "Moor", "tags": ["a"], "text": text}))
+        );
+        let format = &node.params()["response_format"];
+        assert_eq!(format["type"], "json_schema");
+        let expected = json!({"type": "object", "required": ["title", "tags"], "additionalProperties": false,
+            "properties": {"title": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}}});
+        assert_eq!(format["schema"], expected);
+        assert_eq!(format["json_schema"]["schema"], expected);
+    }
+
+    #[tokio::test]
+    async fn media_history_and_added_inputs_go_into_the_conversation() {
+        let mut node = Node::scripted(TYPE, Script::whole("ok"));
+        let inputs = json!({
+            "prompt": "look at {{ place }}", "place": "Skye", "audio": {"type": "audio", "uri": ""},
+            "image": [{"type": "image", "uri": "asset://a1"}, {"type": "image", "uri": ""}],
+            "history": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes?"}, {"content": "x"}],
+        });
+        node.frames(inputs).await.expect("frames");
+        let messages = &node.params()["messages"];
+        assert_eq!(messages[0], json!({"role": "user", "content": "hi"}));
+        assert_eq!(messages[1], json!({"role": "assistant", "content": "yes?"}));
+        let parts = &messages[2]["content"];
+        assert_eq!(parts[0], json!({"type": "text", "text": "look at Skye"}));
+        assert_eq!(
+            (&parts[1]["type"], &parts[1]["image"]["uri"]),
+            (&json!("image_url"), &json!("asset://a1"))
+        );
+        assert_eq!(parts.as_array().map(Vec::len), Some(2));
+    }
+
+    #[tokio::test]
+    async fn tools_are_warned_of_once() {
+        let mut node = Node::scripted(TYPE, Script::whole("ok"));
+        let tools = json!([{"type": "tool_name", "name": "google_search"}, "browser"]);
+        node.frames(json!({"prompt": "x", "tools": tools}))
+            .await
+            .expect("frames");
+        assert_eq!(
+            node.notes(),
+            ["tools are not available, the model answers without them: google_search, browser"]
+        );
+    }
+
+    #[rstest]
+    #[case(json!({"prompt": "  "}), "`prompt` is empty")]
+    #[case(json!({"prompt": "{{ a", "a": 1}), "the template in `prompt`")]
+    #[case(json!({"prompt": "x", "model": 7}), "`model`")]
+    #[tokio::test]
+    async fn nothing_is_paid_for_faulty_inputs(#[case] inputs: serde_json::Value, #[case] part: &str) {
+        let mut node = Node::scripted(TYPE, Script::whole("ok"));
+        let error = node.frames(inputs).await.expect_err("a fault");
+        assert!(error.message.contains(part), "{}", error.message);
+        assert_eq!(node.calls(), 0);
+    }
+}

@@ -1,0 +1,14 @@
+//! provider-svc against the real ledger and the real asset store, with providers that do what a test says.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod acme;
+mod cancel;
+mod lifecycle;
+mod openai;
+mod openai_chat;
+mod receipts;
+mod sketch;
+mod stack;
+mod standin;
+mod tap;
