@@ -48,7 +48,7 @@ async fn list(client: &Client, status: Option<String>, listing: &Listing) -> any
             print::duration(row, "duration_ms"),
         ]
     };
-    print::table(&["id", "name", "status", "artifacts", "cost", "created", "took"], rows.iter().map(cells).collect())?;
+    print::table(&["id", "name", "status", "results", "cost", "created", "took"], rows.iter().map(cells).collect())?;
     Ok(OK)
 }
 /// The cost of a run, with what is unknown of it.

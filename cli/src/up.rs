@@ -75,7 +75,8 @@ pub fn logging(place: &Place, level: &str) -> anyhow::Result<()> {
     } else if settings == telemetry::TelemetrySettings::default() {
         settings.log = settings.log.replacen("info", level, 1);
     }
-    telemetry::init("atelier", &settings)?;
+    // Kept to the end of the process: dropping it would end the log.
+    std::mem::forget(telemetry::init("atelier", &settings)?);
     atelier_common::metrics::install();
     if let Some(plan) = settings::variable(failpoint::VARIABLE) {
         failpoint::install(&plan)?;

@@ -3,6 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use atelier_common::clock::Clock;
 use atelier_common::health::Health;
 use atelier_common::tasks::Tasks;
 
@@ -18,6 +19,7 @@ pub(crate) struct Inner {
     pub(crate) clients: Clients,
     pub(crate) health: Health,
     pub(crate) tasks: Tasks,
+    pub(crate) clock: Clock,
     /// The instance, as clients of the socket are told.
     pub(crate) instance: String,
 }

@@ -39,6 +39,7 @@ impl Gateway {
             clients,
             health: deps.health.clone(),
             tasks: deps.tasks.clone(),
+            clock: deps.clock.clone(),
             instance: deps.instance.to_string(),
         };
         Ok(Self { app: App::new(inner) })

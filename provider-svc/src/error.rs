@@ -113,9 +113,10 @@ impl Error {
     #[must_use]
     pub fn generation_id(&self) -> Option<GenerationId> {
         match self {
-            Self::Failed { id, .. } | Self::Cancelled(id) | Self::Interrupted(id) | Self::Replayed { id, .. } => {
-                Some(*id)
-            }
+            Self::Failed { id, .. }
+            | Self::Cancelled(id)
+            | Self::Interrupted(id)
+            | Self::Replayed { id, .. } => Some(*id),
             Self::UnknownProvider(_)
             | Self::UnknownCapability { .. }
             | Self::UnknownModel { .. }
@@ -141,12 +142,20 @@ impl From<Error> for Status {
             problem = problem.with("generation_id", id);
         }
         match error {
-            Error::UnknownProvider(provider) => problem = problem.with("provider", provider).field("provider", "is unknown"),
+            Error::UnknownProvider(provider) => {
+                problem = problem.with("provider", provider).field("provider", "is unknown")
+            }
             Error::UnknownCapability { capability, who } => {
-                problem = problem.with("capability", capability).with("who", who).field("capability", "cannot be done");
+                problem = problem
+                    .with("capability", capability)
+                    .with("who", who)
+                    .field("capability", "cannot be done");
             }
             Error::UnknownModel { provider, model } => {
-                problem = problem.with("provider", provider).with("model", model).field("model", "is unknown");
+                problem = problem
+                    .with("provider", provider)
+                    .with("model", model)
+                    .field("model", "is unknown");
             }
             Error::Invalid { field, wrong } => problem = problem.with("field", field).field(field, wrong),
             Error::MissingCredential { provider, missing } => {
@@ -156,9 +165,15 @@ impl From<Error> for Status {
                 problem.retry_after = Some(Duration::from_secs(1));
             }
             Error::Failed { failure, .. } => problem = with_failure(problem, failure),
-            Error::Replayed { error_code, .. } => problem = problem.with("error_code", error_code).with("replayed", true),
+            Error::Replayed { error_code, .. } => {
+                problem = problem.with("error_code", error_code).with("replayed", true)
+            }
             Error::Cancelled(_) => problem = problem.with("class", Class::Cancelled.as_str()),
-            Error::Interrupted(_) => problem = problem.with("class", Class::Unknown.as_str()).with("maybe_billed", true),
+            Error::Interrupted(_) => {
+                problem = problem
+                    .with("class", Class::Unknown.as_str())
+                    .with("maybe_billed", true)
+            }
             Error::Ledger(_) | Error::Died => {}
         }
         problem.into()
@@ -166,7 +181,9 @@ impl From<Error> for Status {
 }
 
 fn with_failure(mut problem: Problem, failure: Failure) -> Problem {
-    problem = problem.with("class", failure.class.as_str()).with("maybe_billed", failure.maybe_billed);
+    problem = problem
+        .with("class", failure.class.as_str())
+        .with("maybe_billed", failure.maybe_billed);
     problem = problem.with("error_code", failure.error_code());
     if let Some(reason) = failure.reason {
         problem = problem.with("reason", reason);

@@ -35,12 +35,14 @@ pub struct Follower {
     pub health: Health,
     /// Whether leases of earlier instances are dead.
     pub sole_process: bool,
+    /// Whether the process is not ready while the ledger cannot be reached.
+    pub required: bool,
 }
 
 impl Follower {
     /// Holds the stream until `stop` is tripped, then says goodbye.
     pub async fn run(&self, stop: &CancellationToken) {
-        self.health.set(GATE, Gate::NotReady("connecting".to_owned()));
+        self.gate("connecting");
         let schedule = Exponential::new(Duration::from_millis(100), Duration::from_secs(5));
         let mut pauses = schedule.iter();
         loop {
@@ -52,16 +54,28 @@ impl Follower {
             if self.health_was_ready() {
                 pauses = schedule.iter();
             }
-            self.health.set(GATE, Gate::NotReady("reconnecting".to_owned()));
+            self.gate("reconnecting");
             let pause = pauses.next().unwrap_or_default();
-            if stop.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
+            if stop
+                .run_until_cancelled(tokio::time::sleep(pause))
+                .await
+                .is_none()
+            {
                 return;
             }
         }
     }
 
+    fn gate(&self, reason: &str) {
+        if self.required {
+            self.health.set(GATE, Gate::NotReady(reason.to_owned()));
+        }
+    }
+
     fn health_was_ready(&self) -> bool {
-        self.health.ready().map_or_else(|gates| gates.iter().all(|(gate, _)| gate != GATE), |()| true)
+        self.health
+            .ready()
+            .map_or_else(|gates| gates.iter().all(|(gate, _)| gate != GATE), |()| true)
     }
 
     async fn once(&self, stop: &CancellationToken) -> Result<(), Status> {
@@ -113,7 +127,11 @@ impl Follower {
             Some(follow_response::Message::CancelOrder(order)) => {
                 if let Ok(id) = order.generation_id.parse() {
                     let aborted = self.seam.registry().trip_by_order(id);
-                    tracing::debug!(generation_id = order.generation_id, aborted, "the ledger orders a cancel");
+                    tracing::debug!(
+                        generation_id = order.generation_id,
+                        aborted,
+                        "the ledger orders a cancel"
+                    );
                 }
             }
             None => {}
@@ -138,7 +156,9 @@ pub async fn deliver(seam: &Seam, tasks: &Tasks) {
         };
         let wait = async {
             match pause {
-                Some(pause) => tokio::time::timeout(pause, ledger.spool().filled()).await.unwrap_or_default(),
+                Some(pause) => tokio::time::timeout(pause, ledger.spool().filled())
+                    .await
+                    .unwrap_or_default(),
                 None => ledger.spool().filled().await,
             }
         };
@@ -156,8 +176,12 @@ fn service() -> Caller {
 }
 
 async fn send(up: &mpsc::Sender<FollowRequest>, message: follow_request::Message) -> Result<(), Status> {
-    let message = FollowRequest { message: Some(message) };
-    up.send(message).await.map_err(|_| Status::unavailable("the stream to the ledger is closed"))
+    let message = FollowRequest {
+        message: Some(message),
+    };
+    up.send(message)
+        .await
+        .map_err(|_| Status::unavailable("the stream to the ledger is closed"))
 }
 
 async fn until_closed(down: &mut Streaming<FollowResponse>) {

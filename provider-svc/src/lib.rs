@@ -39,7 +39,7 @@ use crate::seam::ledger::Ledger;
 use crate::seam::registry::Registry;
 use crate::seam::run::Inner;
 use crate::seam::spool::Spool;
-use crate::settings::Settings;
+use crate::settings::{LedgerMode, Settings};
 
 /// provider-svc as a part of a process.
 pub struct Providers {
@@ -47,6 +47,7 @@ pub struct Providers {
     tasks: Tasks,
     health: Health,
     sole_process: bool,
+    required: bool,
     stop_grace: Duration,
     sketch: Arc<Counters>,
 }
@@ -96,17 +97,27 @@ impl Providers {
             directory,
             catalog,
             ledger,
-            assets: Assets::new(deps.peers.get("asset")?, deps.signer.clone(), settings.rpc_timeout),
+            assets: Assets::new(
+                deps.peers.get("asset")?,
+                deps.signer.clone(),
+                settings.rpc_timeout,
+            ),
             registry: Registry::default(),
             tasks: tasks.clone(),
             clock: deps.clock.clone(),
-            save_pauses: settings.save_pauses_ms.iter().copied().map(Duration::from_millis).collect(),
+            save_pauses: settings
+                .save_pauses_ms
+                .iter()
+                .copied()
+                .map(Duration::from_millis)
+                .collect(),
         });
         Ok(Self {
             seam,
             tasks,
             health: deps.health.clone(),
             sole_process: deps.sole_process,
+            required: settings.ledger == LedgerMode::Required,
             stop_grace: settings.stop_grace,
             sketch: counters,
         })
@@ -147,7 +158,12 @@ impl Component for Providers {
     async fn run(self, tasks: &Tasks) -> Result<(), RunError> {
         // The lease must outlive the calls in flight, so it ends after them and not with the signal to stop.
         let released = CancellationToken::new();
-        let follower = Follower { seam: self.seam.clone(), health: self.health.clone(), sole_process: self.sole_process };
+        let follower = Follower {
+            seam: self.seam.clone(),
+            health: self.health.clone(),
+            sole_process: self.sole_process,
+            required: self.required,
+        };
         let following = tasks.spawn("follow", {
             let released = released.clone();
             async move { follower.run(&released).await }
@@ -160,7 +176,8 @@ impl Component for Providers {
         self.finish_calls().await;
         released.cancel();
         for part in [following, delivering] {
-            part.await.map_err(|error| RunError::new("a part of the provider service died", error))?;
+            part.await
+                .map_err(|error| RunError::new("a part of the provider service died", error))?;
         }
         Ok(())
     }
@@ -174,8 +191,14 @@ impl Providers {
             return;
         }
         tracing::info!(calls = running.len(), "waiting for calls in flight");
-        if tokio::time::timeout(self.stop_grace, self.seam.registry().idle()).await.is_err() {
-            tracing::warn!(calls = self.seam.registry().running().len(), "calls are left behind");
+        if tokio::time::timeout(self.stop_grace, self.seam.registry().idle())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                calls = self.seam.registry().running().len(),
+                "calls are left behind"
+            );
         }
     }
 }

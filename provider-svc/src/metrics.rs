@@ -24,11 +24,36 @@ pub const SPOOL_ENTRIES: &str = "atelier_provider_spool_entries";
 
 /// Unit and sentence of each.
 pub const ALL: &[Metric] = &[
-    Metric { name: CALLS, kind: Kind::Counter, unit: Unit::Count, help: "Calls that were settled." },
-    Metric { name: CALL_DURATION, kind: Kind::Histogram, unit: Unit::Seconds, help: "Time that a call took." },
-    Metric { name: RUNNING, kind: Kind::Gauge, unit: Unit::Count, help: "Calls that are driven." },
-    Metric { name: SUBMITS, kind: Kind::Counter, unit: Unit::Count, help: "Paid requests that were sent." },
-    Metric { name: CANCELS, kind: Kind::Counter, unit: Unit::Count, help: "Cancels that were sent to a provider." },
+    Metric {
+        name: CALLS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Calls that were settled.",
+    },
+    Metric {
+        name: CALL_DURATION,
+        kind: Kind::Histogram,
+        unit: Unit::Seconds,
+        help: "Time that a call took.",
+    },
+    Metric {
+        name: RUNNING,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Calls that are driven.",
+    },
+    Metric {
+        name: SUBMITS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Paid requests that were sent.",
+    },
+    Metric {
+        name: CANCELS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Cancels that were sent to a provider.",
+    },
     Metric {
         name: RECEIPT_OUTSIDE_SCOPE,
         kind: Kind::Counter,
@@ -41,13 +66,20 @@ pub const ALL: &[Metric] = &[
         unit: Unit::Count,
         help: "Progress messages that a slow client did not get.",
     },
-    Metric { name: SPOOL_ENTRIES, kind: Kind::Gauge, unit: Unit::Count, help: "Writes that wait for the ledger." },
+    Metric {
+        name: SPOOL_ENTRIES,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Writes that wait for the ledger.",
+    },
 ];
 
 /// Counts a settled call.
 pub(crate) fn call(provider: &'static str, capability: &'static str, outcome: &'static str, took: Duration) {
-    metrics::counter!(CALLS, "provider" => provider, "capability" => capability, "outcome" => outcome).increment(1);
-    metrics::histogram!(CALL_DURATION, "provider" => provider, "capability" => capability).record(took.as_secs_f64());
+    metrics::counter!(CALLS, "provider" => provider, "capability" => capability, "outcome" => outcome)
+        .increment(1);
+    metrics::histogram!(CALL_DURATION, "provider" => provider, "capability" => capability)
+        .record(took.as_secs_f64());
 }
 
 /// Counts a call in, and out again when dropped.

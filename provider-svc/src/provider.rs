@@ -208,7 +208,12 @@ pub trait Provider: Send + Sync {
     ///
     /// # Errors
     /// [`Failure`] when it could not be asked, which says nothing of the job.
-    async fn poll(&self, _permit: &SeamPermit, _resume_token: &str, _emit: &dyn Emit) -> Result<Polled, Failure> {
+    async fn poll(
+        &self,
+        _permit: &SeamPermit,
+        _resume_token: &str,
+        _emit: &dyn Emit,
+    ) -> Result<Polled, Failure> {
         Ok(Polled::Lost)
     }
 
@@ -217,7 +222,10 @@ pub trait Provider: Send + Sync {
     /// # Errors
     /// [`Failure`] when it cannot be had or read.
     async fn fetch(&self, _permit: &SeamPermit, _result: &str) -> Result<Finished, Failure> {
-        Err(Failure::new(Class::ProviderPermanent, "the provider has no result to fetch"))
+        Err(Failure::new(
+            Class::ProviderPermanent,
+            "the provider has no result to fetch",
+        ))
     }
 
     /// Asks the provider to stop a job.

@@ -66,6 +66,7 @@ impl Default for Settings {
 }
 impl Section for Settings {
     const SECTION: &'static str = "provider";
+    const ALIASES: &'static [(&'static str, &'static str)] = ALIASES;
 }
 
 /// Settings of the offline provider. A request's own parameters of the same names win.
@@ -85,7 +86,13 @@ pub struct Sketch {
 }
 impl Default for Sketch {
     fn default() -> Self {
-        Self { delay_ms: 0, fail_match: String::new(), fail_nth: 0, bill_on_failure: false, steps: 4 }
+        Self {
+            delay_ms: 0,
+            fail_match: String::new(),
+            fail_nth: 0,
+            bill_on_failure: false,
+            steps: 4,
+        }
     }
 }
 
@@ -144,5 +151,28 @@ impl Default for OpenAi {
             max_media_bytes: 64 * 1024 * 1024,
             allowed_hosts: Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use atelier_common::settings::Loader;
+
+    use super::*;
+
+    #[test]
+    fn the_short_variables_reach_their_keys() {
+        let loaded = Loader::bare()
+            .variable("ATELIER_SKETCH_DELAY_MS", "1500")
+            .variable("ATELIER_SKETCH_FAIL_MATCH", "storm")
+            .variable("ATELIER_SKETCH_BILL_ON_FAILURE", "true")
+            .variable("OPENAI_API_KEY", "sk-1")
+            .variable("OPENAI_BASE_URL", "http://127.0.0.1:11434/v1")
+            .load::<Settings>()
+            .expect("valid");
+        let Settings { sketch, openai, .. } = &loaded.settings;
+        assert_eq!((sketch.delay_ms, sketch.fail_match.as_str(), sketch.bill_on_failure), (1_500, "storm", true));
+        assert_eq!((openai.base_url.as_str(), openai.api_key.is_some()), ("http://127.0.0.1:11434/v1", true));
+        assert!(!loaded.print().contains("sk-1"));
     }
 }

@@ -26,7 +26,10 @@ pub fn decimal(nanos: Nanos) -> Decimal {
 /// The wire's form of so many billionths.
 #[must_use]
 pub fn to_proto(nanos: Nanos, currency: &str) -> ProtoMoney {
-    ProtoMoney { amount: money::exact(decimal(nanos)), currency: currency.to_owned() }
+    ProtoMoney {
+        amount: money::exact(decimal(nanos)),
+        currency: currency.to_owned(),
+    }
 }
 
 /// A charge: an amount and how it came about.
@@ -67,21 +70,35 @@ impl TryFrom<&v1::Charge> for Charge {
     type Error = BadCharge;
 
     fn try_from(charge: &v1::Charge) -> Result<Self, BadCharge> {
-        let v1::Charge { cost, billing_unit, quantity, unit_price, breakdown } = charge;
+        let v1::Charge {
+            cost,
+            billing_unit,
+            quantity,
+            unit_price,
+            breakdown,
+        } = charge;
         let ProtoMoney { amount, currency } = cost.as_ref().ok_or(BadCharge::Missing)?;
         let amount: Decimal = amount.trim().parse().map_err(|_| BadCharge::NotFinite)?;
         if amount.is_sign_negative() && !amount.is_zero() {
             return Err(BadCharge::Negative);
         }
-        if currency.is_empty() || currency.len() > NAME_LIMIT || !currency.chars().all(|c| c.is_ascii_graphic()) {
+        if currency.is_empty()
+            || currency.len() > NAME_LIMIT
+            || !currency.chars().all(|c| c.is_ascii_graphic())
+        {
             return Err(BadCharge::Currency);
         }
-        let nanos = money::round(amount).checked_mul(NANOS).and_then(|nanos| nanos.to_i64());
+        let nanos = money::round(amount)
+            .checked_mul(NANOS)
+            .and_then(|nanos| nanos.to_i64());
         Ok(Self {
             cost: nanos.ok_or(BadCharge::NotFinite)?,
             currency: currency.clone(),
             billing_unit: billing_unit.clone().filter(|unit| unit.len() <= NAME_LIMIT),
-            quantity: quantity.as_deref().and_then(number).map(|quantity| quantity.normalize().to_string()),
+            quantity: quantity
+                .as_deref()
+                .and_then(number)
+                .map(|quantity| quantity.normalize().to_string()),
             unit_price: unit_price.as_deref().and_then(number).map(money::exact),
             breakdown: breakdown.as_deref().map(|text| crate::text::sanitise(text, 500)),
         })
@@ -101,7 +118,10 @@ pub fn read(charge: Option<&v1::Charge>) -> (Option<Charge>, Option<String>) {
         Some(Err(wrong)) => {
             tracing::warn!(%wrong, "a charge was left out");
             metrics::counter!(crate::metrics::BAD_AMOUNTS).increment(1);
-            (None, Some(format!("a stated charge was left out because it {wrong}")))
+            (
+                None,
+                Some(format!("a stated charge was left out because it {wrong}")),
+            )
         }
     }
 }
@@ -111,7 +131,10 @@ pub fn read(charge: Option<&v1::Charge>) -> (Option<Charge>, Option<String>) {
 /// # Errors
 /// `Invalid` when it is no amount.
 pub fn strict(charge: Option<&v1::Charge>, field: &'static str) -> Result<Option<Charge>, Error> {
-    charge.map(Charge::try_from).transpose().map_err(|wrong| Error::invalid(field, wrong.to_string()))
+    charge
+        .map(Charge::try_from)
+        .transpose()
+        .map_err(|wrong| Error::invalid(field, wrong.to_string()))
 }
 
 /// The sum of the attempts' charges: only when every attempt has one, all in one currency.
@@ -148,8 +171,15 @@ mod tests {
     use super::*;
 
     fn charge(amount: &str) -> Result<Charge, BadCharge> {
-        let cost = Some(ProtoMoney { amount: amount.into(), currency: "USD".into() });
-        Charge::try_from(&v1::Charge { cost, quantity: Some("6.0".into()), ..Default::default() })
+        let cost = Some(ProtoMoney {
+            amount: amount.into(),
+            currency: "USD".into(),
+        });
+        Charge::try_from(&v1::Charge {
+            cost,
+            quantity: Some("6.0".into()),
+            ..Default::default()
+        })
     }
 
     #[test]

@@ -91,7 +91,10 @@ const COUNTS: [(&str, &str); 8] = [
     ("failed", "status = 'failed'"),
     ("cancelled", "status = 'cancelled'"),
     ("interrupted", "status = 'interrupted'"),
-    ("unpriced", "status <> 'running' AND cost IS NULL AND submission <> 'accepted'"),
+    (
+        "unpriced",
+        "status <> 'running' AND cost IS NULL AND submission <> 'accepted'",
+    ),
     ("unsent", "status <> 'running' AND submission = 'accepted'"),
     ("running", "status = 'running'"),
 ];
@@ -133,33 +136,44 @@ pub async fn summarize(db: &Db, filter: &Filter, group: Group) -> Result<Report,
         .into_model::<Line>()
         .all(db.read())
         .await?;
-    fold(lines, filter, group)
+    fold(&lines, filter, group)
 }
 
 fn sum(of: &str) -> Expr {
-    Expr::cust(format!("CAST(SUM(CASE WHEN status <> 'running' THEN {of} END) AS TEXT)"))
+    Expr::cust(format!(
+        "CAST(SUM(CASE WHEN status <> 'running' THEN {of} END) AS TEXT)"
+    ))
 }
 
-fn fold(lines: Vec<Line>, filter: &Filter, group: Group) -> Result<Report, Error> {
+fn fold(lines: &[Line], filter: &Filter, group: Group) -> Result<Report, Error> {
     let mut report = Report::default();
     let mut groups: BTreeMap<String, Summary> = BTreeMap::new();
-    for line in &lines {
+    for line in lines {
         add(&mut report.total, line)?;
         if group != Group::Nothing {
             let key = key_of(line, filter, group);
-            let summary = groups.entry(key.clone()).or_insert_with(|| Summary { key, ..Default::default() });
+            let summary = groups.entry(key.clone()).or_insert_with(|| Summary {
+                key,
+                ..Default::default()
+            });
             add(summary, line)?;
         }
     }
     report.groups = groups.into_values().collect();
     // Stable, so equal ones stay in the order of their keys.
-    report.groups.sort_by_key(|summary| std::cmp::Reverse(dearness(summary)));
+    report
+        .groups
+        .sort_by_key(|summary| std::cmp::Reverse(dearness(summary)));
     Ok(report)
 }
 
 fn dearness(summary: &Summary) -> (Decimal, Decimal) {
     let dollars = summary.costs.get("USD").copied().unwrap_or_default();
-    let others = summary.costs.iter().filter(|(currency, _)| *currency != "USD").map(|(_, amount)| *amount);
+    let others = summary
+        .costs
+        .iter()
+        .filter(|(currency, _)| *currency != "USD")
+        .map(|(_, amount)| *amount);
     (dollars, others.max().unwrap_or_default())
 }
 
@@ -177,7 +191,10 @@ fn key_of(line: &Line, filter: &Filter, group: Group) -> String {
 }
 
 fn day(number: &str) -> String {
-    let seconds = number.parse::<i64>().ok().and_then(|days| days.checked_mul(86_400));
+    let seconds = number
+        .parse::<i64>()
+        .ok()
+        .and_then(|days| days.checked_mul(86_400));
     let at = seconds.and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     at.map(|at| at.format("%Y-%m-%d").to_string()).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! What can go wrong, and its one form on the wire.
 
-use atelier_proto::reason::{self, Problem};
 use atelier_common::db::DbError;
+use atelier_proto::reason::{self, Problem};
 use sea_orm::DbErr;
 use tonic::{Code, Status};
 
@@ -79,7 +79,10 @@ impl From<DbErr> for Error {
 impl Error {
     /// A field is wrong.
     pub fn invalid(field: &'static str, wrong: impl Into<String>) -> Self {
-        Self::Invalid { field, wrong: wrong.into() }
+        Self::Invalid {
+            field,
+            wrong: wrong.into(),
+        }
     }
 
     /// Code and reason.
@@ -108,7 +111,9 @@ impl From<Error> for Status {
         let problem = Problem::new(code, reason, DOMAIN, error.to_string());
         let problem = match &error {
             Error::Invalid { field, wrong } => problem.field(*field, wrong.clone()),
-            Error::Ambiguous(prefix) => problem.field("generation_id", "fits several").with("prefix", prefix),
+            Error::Ambiguous(prefix) => problem
+                .field("generation_id", "fits several")
+                .with("prefix", prefix),
             Error::PageToken => problem.field("page_token", "does not belong to this list"),
             Error::KeyConflict { generation_id } => match generation_id {
                 Some(id) => problem.with("generation_id", id),

@@ -43,6 +43,7 @@ impl Hub {
     }
 
     /// Takes a driver's place and what is ordered to it. A stream that it had before gets nothing more.
+    #[must_use = "dropping the seat gives it up"]
     pub fn join(&self, instance_id: &str) -> (Seat, mpsc::Receiver<String>) {
         let (sender, orders) = mpsc::channel(WAITING);
         let mut seats = self.seats();
@@ -51,7 +52,14 @@ impl Hub {
         seats.by_instance.insert(instance_id.to_owned(), (number, sender));
         drop(seats);
         metrics::gauge!(names::FOLLOWERS).increment(1);
-        (Seat { hub: self.clone(), instance_id: instance_id.to_owned(), number }, orders)
+        (
+            Seat {
+                hub: self.clone(),
+                instance_id: instance_id.to_owned(),
+                number,
+            },
+            orders,
+        )
     }
 
     /// Orders a driver to stop a call; whether it is connected here and was told.
@@ -67,7 +75,11 @@ impl Hub {
 impl Drop for Seat {
     fn drop(&mut self) {
         let mut seats = self.hub.seats();
-        if seats.by_instance.get(&self.instance_id).is_some_and(|(number, _)| *number == self.number) {
+        if seats
+            .by_instance
+            .get(&self.instance_id)
+            .is_some_and(|(number, _)| *number == self.number)
+        {
             seats.by_instance.remove(&self.instance_id);
         }
         metrics::gauge!(names::FOLLOWERS).decrement(1);

@@ -86,7 +86,11 @@ impl Instances {
             .exec(&*tx)
             .await?;
         tx.commit().await?;
-        if renewed.rows_affected == 1 { Ok(()) } else { Err(Error::LeaseEnded) }
+        if renewed.rows_affected == 1 {
+            Ok(())
+        } else {
+            Err(Error::LeaseEnded)
+        }
     }
 
     /// Ends a lease.

@@ -76,7 +76,9 @@ impl Component for Tracker {
 
     async fn build(settings: Settings, deps: &Deps) -> Result<Self, BuildError> {
         if settings.heartbeat.saturating_mul(2) > settings.lease {
-            return Err(BuildError::invalid("tracker.lease must be at least twice tracker.heartbeat"));
+            return Err(BuildError::invalid(
+                "tracker.lease must be at least twice tracker.heartbeat",
+            ));
         }
         let url = settings.url(&deps.data_dir);
         let db = Db::connect(&url, &settings.database).await?;
@@ -98,7 +100,12 @@ impl Component for Tracker {
             db,
             stop: deps.tasks.token(),
         };
-        Ok(Self { service, sweep, time, sweep_interval: settings.sweep_interval })
+        Ok(Self {
+            service,
+            sweep,
+            time,
+            sweep_interval: settings.sweep_interval,
+        })
     }
 
     fn routes(&self) -> Routes {

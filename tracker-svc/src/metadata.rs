@@ -53,7 +53,9 @@ impl Metadata {
     #[must_use]
     pub fn to_map(&self) -> Map {
         let known = self.0.iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
-        known.map(|(key, value)| (key.clone(), from_json(value.clone()))).collect()
+        known
+            .map(|(key, value)| (key.clone(), from_json(value.clone())))
+            .collect()
     }
 
     fn set(&mut self, key: &'static str, value: impl Into<Value>) {
@@ -113,30 +115,44 @@ impl Metadata {
 
     /// What the provider answered to our cancel. The first answer stays while the word is the same.
     pub fn set_provider_cancel(&mut self, result: &str, at: i64) {
-        let same = self.0.get("provider_cancel").and_then(|told| told.get("result")).and_then(Value::as_str);
+        let same = self
+            .0
+            .get("provider_cancel")
+            .and_then(|told| told.get("result"))
+            .and_then(Value::as_str);
         if same != Some(result) {
-            self.set("provider_cancel", serde_json::json!({ "result": result, "at": at }));
+            self.set(
+                "provider_cancel",
+                serde_json::json!({ "result": result, "at": at }),
+            );
         }
     }
 
     /// Records an outcome that came after another one; at most ten, each text once. Whether it is kept.
     pub fn add_conflict(&mut self, what: &str, at: i64) -> bool {
         let told = |entry: &Value| entry.get("what").and_then(Value::as_str) == Some(what);
-        if self.0.get("conflicts").and_then(Value::as_array).is_some_and(|all| all.iter().any(told)) {
+        if self
+            .0
+            .get("conflicts")
+            .and_then(Value::as_array)
+            .is_some_and(|all| all.iter().any(told))
+        {
             return false;
         }
         self.push("conflicts", serde_json::json!({ "what": what, "at": at }))
     }
 
     fn push(&mut self, key: &'static str, value: Value) -> bool {
-        let list = self.0.entry(key.to_owned()).or_insert_with(|| Value::Array(Vec::new()));
-        match list {
-            Value::Array(list) if list.len() < CONFLICT_LIMIT && !list.contains(&value) => {
-                list.push(value);
-                true
-            }
-            _ => false,
+        let list = self
+            .0
+            .entry(key.to_owned())
+            .or_insert_with(|| Value::Array(Vec::new()));
+        let Value::Array(list) = list else { return false };
+        let room = list.len() < CONFLICT_LIMIT && !list.contains(&value);
+        if room {
+            list.push(value);
         }
+        room
     }
 }
 
@@ -153,7 +169,11 @@ mod tests {
             metadata.add_conflict(&format!("conflict {n}"), n);
         }
         let map = metadata.to_map();
-        assert_eq!(map.get("conflicts").and_then(|list| list.as_list().map(<[_]>::len)), Some(CONFLICT_LIMIT));
+        assert_eq!(
+            map.get("conflicts")
+                .and_then(|list| list.as_list().map(<[_]>::len)),
+            Some(CONFLICT_LIMIT)
+        );
     }
 
     #[test]

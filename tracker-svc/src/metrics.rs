@@ -26,8 +26,18 @@ pub const SWEEP_DURATION: &str = "atelier_tracker_sweep_duration_seconds";
 
 /// All of them.
 pub const ALL: &[Metric] = &[
-    Metric { name: OPENED, kind: Kind::Counter, unit: Unit::Count, help: "Generations opened." },
-    Metric { name: SETTLED, kind: Kind::Counter, unit: Unit::Count, help: "Generations that left running." },
+    Metric {
+        name: OPENED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Generations opened.",
+    },
+    Metric {
+        name: SETTLED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Generations that left running.",
+    },
     Metric {
         name: UNPRICED,
         kind: Kind::Counter,
@@ -52,13 +62,28 @@ pub const ALL: &[Metric] = &[
         unit: Unit::Count,
         help: "Amounts that were no amounts and were left out.",
     },
-    Metric { name: RUNNING, kind: Kind::Gauge, unit: Unit::Count, help: "Open generations." },
+    Metric {
+        name: RUNNING,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Open generations.",
+    },
     Metric {
         name: RECONCILE_QUEUE,
         kind: Kind::Gauge,
         unit: Unit::Count,
         help: "Generations that wait for their bill.",
     },
-    Metric { name: FOLLOWERS, kind: Kind::Gauge, unit: Unit::Count, help: "Drivers connected here." },
-    Metric { name: SWEEP_DURATION, kind: Kind::Histogram, unit: Unit::Seconds, help: "Time that a sweep took." },
+    Metric {
+        name: FOLLOWERS,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Drivers connected here.",
+    },
+    Metric {
+        name: SWEEP_DURATION,
+        kind: Kind::Histogram,
+        unit: Unit::Seconds,
+        help: "Time that a sweep took.",
+    },
 ];

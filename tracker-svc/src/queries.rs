@@ -54,7 +54,11 @@ impl Queries {
             return load(self.db.read(), user_id, &id.to_string()).await;
         }
         let (low, high) = prefix_range(id).ok_or(Error::NotFound)?;
-        let found = Entity::of(user_id).filter(Column::Id.between(low, high)).limit(2).all(self.db.read()).await?;
+        let found = Entity::of(user_id)
+            .filter(Column::Id.between(low, high))
+            .limit(2)
+            .all(self.db.read())
+            .await?;
         match found.as_slice() {
             [] => Err(Error::NotFound),
             [one] => load(self.db.read(), user_id, &one.id).await,
@@ -73,7 +77,9 @@ impl Queries {
             let (created_at, id) = read_token(filter, page_token).ok_or(Error::PageToken)?;
             condition = condition.add(
                 Condition::any().add(Column::CreatedAt.lt(created_at)).add(
-                    Condition::all().add(Column::CreatedAt.eq(created_at)).add(Column::Id.lt(id.to_string())),
+                    Condition::all()
+                        .add(Column::CreatedAt.eq(created_at))
+                        .add(Column::Id.lt(id.to_string())),
                 ),
             );
         }
@@ -92,7 +98,10 @@ impl Queries {
             Some(last) if more => write_token(filter, last)?,
             Some(_) | None => String::new(),
         };
-        Ok(Page { rows: self.with_attempts(rows).await?, next_page_token })
+        Ok(Page {
+            rows: self.with_attempts(rows).await?,
+            next_page_token,
+        })
     }
 
     async fn with_attempts(&self, rows: Vec<Model>) -> Result<Vec<Row>, Error> {
@@ -104,7 +113,10 @@ impl Queries {
                 .all(self.db.read())
                 .await?;
             for attempt in all {
-                by_row.entry(attempt.generation_id.clone()).or_default().push(attempt);
+                by_row
+                    .entry(attempt.generation_id.clone())
+                    .or_default()
+                    .push(attempt);
             }
         }
         let row = |generation: Model| Row {
@@ -132,8 +144,12 @@ fn prefix_range(prefix: &str) -> Option<(String, String)> {
         '-' => c == '-',
         _ => c.is_ascii_hexdigit(),
     });
-    (prefix.len() >= SHORTEST_PREFIX && fits)
-        .then(|| (format!("{prefix}{tail}"), format!("{prefix}{}", tail.replace('0', "f"))))
+    (prefix.len() >= SHORTEST_PREFIX && fits).then(|| {
+        (
+            format!("{prefix}{tail}"),
+            format!("{prefix}{}", tail.replace('0', "f")),
+        )
+    })
 }
 
 /// Instant, id, and a digest over both and the filter, so that an edited or foreign token does not pass.

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use atelier_common::db::Db;
 use atelier_common::tasks::Tasks;
-use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, Statement};
 use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, Statement};
 
 use crate::entity::words::{ReconcileState, Status, Submission};
 use crate::entity::{attempts, generations};
@@ -59,10 +59,16 @@ impl Sweep {
         let tx = self.db.begin().await?;
         let now = self.time.sql();
         // Forgotten from here on: a late heartbeat is refused.
-        tx.execute_unprepared(&format!("DELETE FROM service_instances WHERE expires_at <= {now}")).await?;
+        tx.execute_unprepared(&format!(
+            "DELETE FROM service_instances WHERE expires_at <= {now}"
+        ))
+        .await?;
         let statement = Statement::from_string(self.db.backend(), self.statement(&now));
         let hit = tx.query_all_raw(statement).await?;
-        let ids = hit.iter().map(|row| row.try_get("", "id")).collect::<Result<Vec<String>, _>>()?;
+        let ids = hit
+            .iter()
+            .map(|row| row.try_get("", "id"))
+            .collect::<Result<Vec<String>, _>>()?;
         if !ids.is_empty() {
             attempts::Entity::update_many()
                 .col_expr(attempts::Column::Submission, Expr::value(Submission::Unknown))
@@ -76,10 +82,14 @@ impl Sweep {
     }
 
     fn statement(&self, now: &str) -> String {
-        let skip = if self.db.backend() == DbBackend::Postgres { "FOR UPDATE OF g SKIP LOCKED" } else { "" };
+        let skip = if self.db.backend() == DbBackend::Postgres {
+            "FOR UPDATE OF g SKIP LOCKED"
+        } else {
+            ""
+        };
         let bill = "provider_request_id IS NOT NULL AND reconcile_state = 'none' \
                     AND (price_source IS NULL OR price_source <> 'provider-billing')";
-        let minute = crate::time::micros_of(Duration::from_secs(60));
+        let minute = crate::time::micros_of(Duration::from_mins(1));
         format!(
             "WITH orphans AS MATERIALIZED (
                 SELECT g.id FROM generations g
@@ -120,9 +130,14 @@ impl Sweep {
 
     async fn gauge(&self) -> Result<(), Error> {
         use generations::{Column, Entity};
-        let running = Entity::find().filter(Column::Status.eq(Status::Running)).count(self.db.read()).await?;
-        let queued =
-            Entity::find().filter(Column::ReconcileState.eq(ReconcileState::Queued)).count(self.db.read()).await?;
+        let running = Entity::find()
+            .filter(Column::Status.eq(Status::Running))
+            .count(self.db.read())
+            .await?;
+        let queued = Entity::find()
+            .filter(Column::ReconcileState.eq(ReconcileState::Queued))
+            .count(self.db.read())
+            .await?;
         let number = |count: u64| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
         metrics::gauge!(names::RUNNING).set(number(running));
         metrics::gauge!(names::RECONCILE_QUEUE).set(number(queued));

@@ -12,14 +12,17 @@ pub fn sanitise(text: &str, limit: usize) -> String {
     let head: String = text.chars().take(limit.saturating_mul(8)).collect();
     for word in head.split_inclusive(|c: char| c.is_whitespace() || c.is_control()) {
         let body = word.trim_end_matches(|c: char| c.is_whitespace() || c.is_control());
-        let end = &word[body.len()..];
+        let end = word.strip_prefix(body).unwrap_or_default();
         if masked_next && !body.is_empty() {
             out.push_str("[redacted]");
         } else {
             out.push_str(&masked(body));
         }
         masked_next = (masked_next && body.is_empty()) || announces_secret(body);
-        out.extend(end.chars().map(|c| if c.is_control() && c != '\n' { ' ' } else { c }));
+        out.extend(
+            end.chars()
+                .map(|c| if c.is_control() && c != '\n' { ' ' } else { c }),
+        );
     }
     out.trim().chars().take(limit).collect()
 }
@@ -27,17 +30,27 @@ pub fn sanitise(text: &str, limit: usize) -> String {
 /// Whether the word after this one is a secret, as in `Authorization: Bearer …`.
 fn announces_secret(word: &str) -> bool {
     let word = word.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-    ["bearer", "basic", "key"].iter().any(|name| word.eq_ignore_ascii_case(name))
+    ["bearer", "basic", "key"]
+        .iter()
+        .any(|name| word.eq_ignore_ascii_case(name))
         && !word.chars().all(char::is_lowercase)
 }
 
 fn masked(word: &str) -> String {
     let bare = word.trim_start_matches(['"', '\'', '(', '[', '{', '=', ':', ',']);
-    let lead = &word[..word.len() - bare.len()];
-    if bare.len() > 12 && ["sk-", "key-", "pk-", "rk-", "xoxb-", "ghp_"].iter().any(|start| bare.starts_with(start)) {
+    let lead = word.strip_suffix(bare).unwrap_or_default();
+    if bare.len() > 12
+        && ["sk-", "key-", "pk-", "rk-", "xoxb-", "ghp_"]
+            .iter()
+            .any(|start| bare.starts_with(start))
+    {
         return format!("{lead}[redacted]");
     }
-    if bare.len() >= 5 && bare.is_char_boundary(5) && bare[..5].eq_ignore_ascii_case("data:") && bare.contains(',') {
+    if bare
+        .get(..5)
+        .is_some_and(|start| start.eq_ignore_ascii_case("data:"))
+        && bare.contains(',')
+    {
         return format!("{lead}data:[redacted]");
     }
     if (bare.starts_with("http://") || bare.starts_with("https://"))
@@ -46,9 +59,19 @@ fn masked(word: &str) -> String {
     {
         return format!("{lead}{address}?redacted");
     }
-    for name in ["api_key=", "apikey=", "access_token=", "client_secret=", "password=", "secret=", "token="] {
-        if let Some(at) = word.to_ascii_lowercase().find(name) {
-            return format!("{}[redacted]", &word[..at + name.len()]);
+    for name in [
+        "api_key=",
+        "apikey=",
+        "access_token=",
+        "client_secret=",
+        "password=",
+        "secret=",
+        "token=",
+    ] {
+        if let Some(at) = word.to_ascii_lowercase().find(name)
+            && let Some(kept) = word.get(..at + name.len())
+        {
+            return format!("{kept}[redacted]");
         }
     }
     word.to_owned()
@@ -79,8 +102,14 @@ mod tests {
         for secret in ["abc.def", "sk-01", "sig=abc", "AAAA"] {
             assert!(!clean.contains(secret), "{clean}");
         }
-        assert!(clean.starts_with("401 from https://h.example/x?redacted with"), "{clean}");
+        assert!(
+            clean.starts_with("401 from https://h.example/x?redacted with"),
+            "{clean}"
+        );
         assert!(clean.ends_with("ok"), "{clean}");
-        assert_eq!(sanitise("the key of the model is wrong", 100), "the key of the model is wrong");
+        assert_eq!(
+            sanitise("the key of the model is wrong", 100),
+            "the key of the model is wrong"
+        );
     }
 }

@@ -31,7 +31,12 @@ impl LedgerTime {
     /// The clock of a database of this kind; `clock` is used where the database has none of its own.
     #[must_use]
     pub fn new(backend: DbBackend, clock: Clock) -> Self {
-        Self { backend, clock, shift: Arc::default(), fixed: None }
+        Self {
+            backend,
+            clock,
+            shift: Arc::default(),
+            fixed: None,
+        }
     }
 
     /// Moves the ledger's time on, for tests: added to the clock in every statement of this process.
@@ -43,13 +48,15 @@ impl LedgerTime {
     /// happens at once has one instant. On PostgreSQL every statement has one instant by itself.
     #[must_use]
     pub fn held(&self) -> Self {
-        Self { fixed: Some(self.own()), ..self.clone() }
+        Self {
+            fixed: Some(self.own()),
+            ..self.clone()
+        }
     }
 
     fn own(&self) -> i64 {
-        self.fixed.unwrap_or_else(|| {
-            micros(self.clock.now()).saturating_add(self.shift.load(Ordering::SeqCst))
-        })
+        self.fixed
+            .unwrap_or_else(|| micros(self.clock.now()).saturating_add(self.shift.load(Ordering::SeqCst)))
     }
 
     /// SQL that gives the current instant.

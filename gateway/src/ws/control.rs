@@ -1,8 +1,8 @@
 //! Control frames: a `type` and no `command` (wire specification 2.7). No reply on success, but for a ping.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use atelier_common::clock::Clock;
 use atelier_proto::value::{Map, Value};
+use chrono::DateTime;
 
 use super::commands::invalid_message;
 use super::queue::Closed;
@@ -59,7 +59,10 @@ pub(crate) async fn handle(connection: &Connection, kind: &str, frame: &Map) -> 
         return invalid_message(connection, format!("Malformed '{kind}' frame: {detail}"), None).await;
     }
     if kind == "ping" {
-        return connection.queue.keep(stamped("pong")).await;
+        return connection
+            .queue
+            .keep(stamped(&connection.app.clock, "pong"))
+            .await;
     }
     Ok(())
 }
@@ -104,8 +107,12 @@ fn check(kind: &str, frame: &Map) -> Result<(), String> {
 }
 
 /// A frame of this type with the time in seconds.
-pub(crate) fn stamped(kind: &str) -> Map {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+pub(crate) fn stamped(clock: &Clock, kind: &str) -> Map {
+    let since = clock
+        .now()
+        .signed_duration_since(DateTime::UNIX_EPOCH)
+        .to_std()
+        .unwrap_or_default();
     Map::from_iter([
         ("type".to_owned(), kind.into()),
         ("ts".to_owned(), Value::Float(since.as_secs_f64())),

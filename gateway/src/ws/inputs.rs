@@ -35,10 +35,11 @@ pub(crate) async fn update_properties(connection: &Connection, request: &Request
     if request.id("node_id")?.is_none() {
         return Err(Refusal::plain("node_id is required"));
     }
-    if !request
+    if request
         .data
         .get("properties")
-        .is_some_and(|properties| super::decode::object(properties).is_some())
+        .and_then(super::decode::object)
+        .is_none()
     {
         return Err(Refusal::plain("properties must be an object"));
     }

@@ -27,7 +27,7 @@ pub(crate) async fn run(connection: &mut Connection, request: &Request) -> Resul
         connection.queue.keep(ack(request, job_id)?).await?;
         return Ok(());
     }
-    attach(connection, request, &job_id.to_owned(), last_seq, polls).await
+    attach(connection, request, job_id, last_seq, polls).await
 }
 
 /// Watches a run and tells where the client stands.

@@ -206,7 +206,7 @@ async fn write(app: App, queue: Arc<Queue>, misses: Arc<AtomicU32>, mut sink: Sp
             },
             _ = ping.tick() => {
                 // A full queue has other worries than a ping.
-                if queue.try_keep(control::stamped("ping")).is_err() {
+                if queue.try_keep(control::stamped(&app.clock, "ping")).is_err() {
                     break Closing::SLOW;
                 }
                 continue;

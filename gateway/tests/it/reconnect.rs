@@ -162,4 +162,3 @@ async fn w_060_the_same_run_again_is_a_replay_and_another_one_is_refused() {
         json!({"error": "invalid_command", "details": "Job id already used"})
     );
 }
-

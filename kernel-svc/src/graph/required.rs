@@ -55,7 +55,9 @@ pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
 pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
     let connected = Connected::of(graph);
     let open = graph.nodes.iter().filter(|node| connected.external(node) && !node.flags.streaming_output);
-    let given = |node: &Node| params.contains_key(node.input_name()) || node.static_values().contains_key("value");
+    // A default of the type is no value: whoever left the input empty is told, instead of paying for an empty prompt.
+    let own = |node: &Node| node.properties.contains_key("value") || node.dynamic_properties.contains_key("value");
+    let given = |node: &Node| params.contains_key(node.input_name()) || own(node);
     open.filter(|node| !given(node))
         .map(|node| {
             let text = format!("the run needs a value for its input {} (node {})", node.input_name(), node.id);

@@ -35,6 +35,10 @@ pub(super) fn all() -> &'static IndexMap<String, NodeMeta> {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flags of the file format"
+)]
 struct Entry {
     r#type: String,
     title: String,

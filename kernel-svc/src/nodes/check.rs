@@ -34,7 +34,7 @@ pub(super) fn check(who: &str, ty: &str, value: Value) -> Result<Value, NodeErro
         ("color", Value::Str(colour)) => {
             Ok(map([("type", "color".into()), ("value", Value::Str(colour))]).into())
         }
-        ("message", Value::Str(text)) => Ok(message(text.as_ref().into())),
+        ("message", Value::Str(text)) => Ok(message(&text)),
         ("image_size", value @ Value::Map(_)) => image_size(who, value),
         (ty, value) if MEDIA_KINDS.contains(&ty) => media(who, ty, value),
         (ty, Value::Map(map)) if is_object(ty) => typed(who, ty, map.as_ref()),

@@ -19,13 +19,22 @@ const MAX_ERROR_CHARS: usize = 4_000;
 /// Reason of a run whose graph or parameters are wrong.
 pub(super) const INVALID_INPUT: &str = "INVALID_INPUT";
 
-/// A frame, and whether the log keeps it.
+/// A frame, and what the log keeps of it.
 pub(super) struct Converted {
     pub(super) frame: Frame,
-    pub(super) kept: bool,
+    pub(super) kept: Kept,
+}
+/// What the log keeps of a frame.
+pub(super) enum Kept {
+    /// All of it.
+    All,
+    /// This instead: without what is only to be looked at once.
+    Instead(Box<Frame>),
+    /// Nothing.
+    Nothing,
 }
 fn kept(frame: Frame) -> Converted {
-    Converted { frame, kept: true }
+    Converted { frame, kept: Kept::All }
 }
 
 /// The frames of an event; a warning of a node also becomes a line of its log.
@@ -88,7 +97,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             }))]
         }
         Event::Output { node, output_name, value, output_type, disposition, done } => {
-            let kept = !is_audio_chunk(&value);
+            let kept = if is_audio_chunk(&value) { Kept::Nothing } else { Kept::All };
             let frame = Frame::OutputUpdate(OutputUpdate {
                 node_id: node.id.to_string(),
                 node_name: node.name.as_ref().unwrap_or(&node.id).to_string(),
@@ -109,10 +118,15 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
 fn note_frame(node: &NodeLabel, note: Note) -> Converted {
     match note {
         Note::Progress { progress, total, preview } => {
-            let kept = preview.is_none();
-            let preview = preview.as_ref().map(Into::into);
-            let frame = Frame::NodeProgress(NodeProgress { node_id: node.id.to_string(), progress, total, preview });
-            Converted { frame, kept }
+            let plain = NodeProgress { node_id: node.id.to_string(), progress, total, preview: None };
+            match preview {
+                None => kept(Frame::NodeProgress(plain)),
+                Some(preview) => {
+                    let shown = NodeProgress { preview: Some((&preview).into()), ..plain.clone() };
+                    let kept = Kept::Instead(Box::new(Frame::NodeProgress(plain)));
+                    Converted { frame: Frame::NodeProgress(shown), kept }
+                }
+            }
         }
         Note::Log { content, severity } => kept(Frame::LogUpdate(log_line(node, clean_error(&content), severity))),
         Note::Prediction(generation) => kept(Frame::Prediction(Prediction {

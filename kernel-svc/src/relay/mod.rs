@@ -31,7 +31,7 @@ use crate::{
     log::{self, Append, ArtifactRow, JobPatch, Live, Segment},
     node::Registry,
 };
-use convert::Converted;
+use convert::{Converted, Kept};
 use media::KnownMedia;
 
 /// Events that are committed together at most.
@@ -73,7 +73,7 @@ pub struct Relay {
 /// A frame on its way: not yet numbered.
 struct Pending {
     frame: Frame,
-    kept: bool,
+    kept: Kept,
     artifact: Option<Commit>,
     patch: Option<JobPatch>,
 }
@@ -139,7 +139,7 @@ impl Relay {
             let Some(frame) = event.event else { continue };
             let commit =
                 Commit { node_id: row.node_id.into(), invocation: row.invocation, idx: row.idx, save: true, recorded: true };
-            pending.push(Pending { frame, kept: true, artifact: Some(commit), patch: None });
+            pending.push(Pending { frame, kept: Kept::All, artifact: Some(commit), patch: None });
         }
         self.publish(pending).await
     }
@@ -249,8 +249,10 @@ impl Relay {
             if let Some(change) = change {
                 patch = merge(patch, change, &event);
             }
-            if keep {
-                kept.push(Arc::clone(&event));
+            match keep {
+                Kept::All => kept.push(Arc::clone(&event)),
+                Kept::Instead(frame) => kept.push(Arc::new(JobEvent { event: Some(*frame), ..JobEvent::clone(&event) })),
+                Kept::Nothing => {}
             }
             events.push(event);
         }
@@ -326,7 +328,7 @@ impl Commit {
     }
 }
 fn plain(frame: Frame) -> Pending {
-    Pending { frame, kept: true, artifact: None, patch: None }
+    Pending { frame, kept: Kept::All, artifact: None, patch: None }
 }
 /// What an event changes on the run's row.
 fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {

@@ -75,7 +75,7 @@ pub(crate) fn context(
 impl Actor {
     pub fn new(core: &Arc<Core>, at: usize, node: Arc<PlanNode>, exec: Box<dyn Executor>, ctx: Context) -> Self {
         let (cancel, ids) = (ctx.cancel.clone(), Arc::clone(&ctx.generation_ids));
-        let emitter = Emitter::new(Arc::clone(core), at, Arc::clone(&node), cancel.clone(), ids);
+        let emitter = Emitter::new(Arc::clone(core), Arc::clone(&node), cancel.clone(), ids);
         Self { core: Arc::clone(core), at, node, exec, ctx, cancel, emitter }
     }
     /// The inbox of the node.

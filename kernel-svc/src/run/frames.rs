@@ -11,7 +11,7 @@ use crate::node::NodeError;
 /// Takes the frames of one invocation, one after the other.
 pub struct Frames<'a> {
     pub(crate) emitter: &'a mut Emitter,
-    pub(crate) key: &'a Lineage,
+    pub(crate) lineage: &'a Lineage,
     pub(crate) sources: &'a [(usize, Lineage)],
     pub(crate) invocation: &'a str,
     pub(crate) properties: Option<Map>,
@@ -34,7 +34,7 @@ impl Frames<'_> {
         if frame.is_empty() {
             return Ok(());
         }
-        let origin = Origin { lineage: self.key, sources: self.sources };
+        let origin = Origin { lineage: self.lineage, sources: self.sources, numbers: true };
         self.emitter.route(&mut frame, &origin, true).await?;
         self.merged.extend(frame.iter().map(|(name, value)| (name.clone(), value.clone())));
         let whole = self.emitter.slots.iter().any(|slot| slot.artifact && frame.contains_key(&*slot.name));
@@ -52,9 +52,9 @@ impl Frames<'_> {
     pub fn complete(&mut self, output: &str) {
         self.emitter.complete(output);
     }
-    /// The key of the invocation: which items it was called for.
+    /// Which items it was called for.
     #[must_use]
     pub fn lineage(&self) -> &Lineage {
-        self.key
+        self.lineage
     }
 }

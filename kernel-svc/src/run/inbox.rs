@@ -291,10 +291,6 @@ impl View<'_> {
     pub fn buffered(&self, handle: usize) -> usize {
         self.0.handles.get(handle).map_or(0, |handle| handle.values)
     }
-    /// Whether an input has anything to read.
-    pub fn has_items(&self, handle: usize) -> bool {
-        self.0.handles.get(handle).is_some_and(|handle| !handle.queue.is_empty())
-    }
     /// Whether a producer of an input is still open.
     pub fn is_open(&self, handle: usize) -> bool {
         !self.0.closed && self.0.handles.get(handle).is_some_and(|handle| handle.open > 0)

@@ -72,6 +72,11 @@ impl Lineage {
     pub fn without(&self, root: Root) -> Self {
         Self::from_sorted(self.tokens().iter().copied().filter(move |token| token.root != root))
     }
+    /// The items of both; of one iteration those of `other`.
+    #[must_use]
+    pub fn merge(&self, other: &Self) -> Self {
+        other.tokens().iter().fold(self.clone(), |all, token| all.with(token.root, token.index))
+    }
     /// The items of the iterations of a scope; `None` when one of them is missing.
     #[must_use]
     pub fn project(&self, scope: &Scope) -> Option<Self> {

@@ -31,7 +31,6 @@ use crate::{
 pub(crate) struct Emitter {
     pub core: Arc<Core>,
     pub node: Arc<PlanNode>,
-    pub at: usize,
     pub cancel: CancellationToken,
     /// Generations of the running invocation.
     pub generation_ids: Arc<Mutex<Vec<String>>>,
@@ -52,19 +51,20 @@ pub(crate) struct Origin<'a> {
     pub lineage: &'a Lineage,
     /// Lineages of what was consumed, by input.
     pub sources: &'a [(usize, Lineage)],
+    /// Whether an output called `index` gets the number of the item that it opens.
+    pub numbers: bool,
 }
 
 impl Emitter {
     pub fn new(
         core: Arc<Core>,
-        at: usize,
         node: Arc<PlanNode>,
         cancel: CancellationToken,
         generation_ids: Arc<Mutex<Vec<String>>>,
     ) -> Self {
         let (slots, closed) = (node.slots.clone(), vec![false; node.slots.len()]);
         let (counters, values) = (HashMap::new(), Vec::new());
-        Self { core, node, at, cancel, generation_ids, slots, closed, counters, last: None, values }
+        Self { core, node, cancel, generation_ids, slots, closed, counters, last: None, values }
     }
     /// The place of an output; one that was never declared gets a place when it is first used.
     pub fn place(&mut self, name: &str) -> usize {
@@ -84,7 +84,7 @@ impl Emitter {
         (index, base.with(root, index))
     }
 
-    /// Mints one item for each iteration that the values belong to, and overwrites `index` where it is part of one.
+    /// Mints one item for each iteration that the values belong to, and overwrites `index` where that is asked for and it is part of one.
     fn lineages(&mut self, values: &mut Map, origin: &Origin<'_>) -> Vec<(usize, Lineage)> {
         let mut minted: Vec<(Root, u32, Lineage)> = Vec::new();
         let mut lineages = Vec::with_capacity(values.len());
@@ -101,7 +101,7 @@ impl Emitter {
                         minted.push((root, index, lineage.clone()));
                         (root, index, lineage)
                     });
-                    if name == "index" {
+                    if origin.numbers && name == "index" {
                         *value = i64::from(index).into();
                     }
                     lineage

@@ -124,6 +124,9 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         other => other,
     };
     if error.is_some() || cancel.is_cancelled() {
+        if error.is_some() {
+            run.core.flush_edges(&run.core.left_edges()).await;
+        }
         build::finalize(actors, externals).await;
         return match error.filter(|_| !cancel.is_cancelled()) {
             Some((code, text)) => failed(code, text),

@@ -271,3 +271,77 @@ pub fn edge_status(status: EdgeStatus) -> &'static str {
         EdgeStatus::Unspecified => "other",
     }
 }
+
+/// A graph in the file's form, built step by step. Edges are called e1, e2, … in the order written.
+#[derive(Default)]
+pub struct Graph {
+    nodes: Vec<Json>,
+    edges: Vec<Json>,
+}
+pub fn graph() -> Graph {
+    Graph::default()
+}
+impl Graph {
+    /// A node without a name.
+    pub fn node(mut self, id: &str, ty: &str, properties: Json) -> Self {
+        self.nodes.push(serde_json::json!({"id": id, "type": ty, "properties": properties}));
+        self
+    }
+    /// A node with a name.
+    pub fn named(self, id: &str, ty: &str, name: &str, properties: Json) -> Self {
+        self.node(id, ty, properties).with("name", serde_json::json!(name))
+    }
+    /// A `test.Sink` called `out`.
+    pub fn sink(self, id: &str) -> Self {
+        self.named(id, "test.Sink", "out", serde_json::json!({}))
+    }
+    /// An external input with the parameter's name `x`.
+    pub fn input(self, id: &str) -> Self {
+        self.node(id, "nodetool.input.Value", serde_json::json!({"name": "x"}))
+    }
+    /// Sets a field of the last node.
+    pub fn with(mut self, field: &str, value: Json) -> Self {
+        if let Some(node) = self.nodes.last_mut() {
+            node[field] = value;
+        }
+        self
+    }
+    /// Data edges, written `a.out > b.in`.
+    pub fn edges<const N: usize>(mut self, edges: [&str; N]) -> Self {
+        for edge in edges {
+            self.push(edge, None);
+        }
+        self
+    }
+    /// A control edge, written `a.__control__ > b`.
+    pub fn control(mut self, edge: &str) -> Self {
+        self.push(edge, Some("control"));
+        self
+    }
+    fn push(&mut self, edge: &str, kind: Option<&str>) {
+        let (source, target) = edge.split_once('>').expect("an arrow");
+        let (source, source_handle) = source.trim().rsplit_once('.').expect("an output");
+        let (target, target_handle) = target.trim().rsplit_once('.').unwrap_or((target.trim(), "__control__"));
+        let mut json = serde_json::json!({
+            "id": format!("e{}", self.edges.len() + 1), "source": source, "sourceHandle": source_handle,
+            "target": target, "targetHandle": target_handle,
+        });
+        if let Some(kind) = kind {
+            json["edge_type"] = serde_json::json!(kind);
+        }
+        self.edges.push(json);
+    }
+    pub fn json(&self) -> Json {
+        serde_json::json!({"nodes": self.nodes, "edges": self.edges})
+    }
+    pub fn setup(&self) -> Setup {
+        Setup::new(&self.json())
+    }
+    /// Runs it with the parameter `x`, in strict mode.
+    pub async fn run_with(&self, x: Json) -> Done {
+        self.setup().params(serde_json::json!({"x": x})).run().await
+    }
+    pub async fn run(&self) -> Done {
+        self.setup().run().await
+    }
+}

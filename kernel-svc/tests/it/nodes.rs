@@ -204,7 +204,7 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
         },
         "ControlOut" => maybe("__control_output__", value),
         "Controlled" => maybe("result", get("x")),
-        "BadForwardList" => maybe("items", get("items")),
+        "BadForwardList" => maybe("output", get("items")),
         "Narrow" => maybe("output", get("outer")),
         "Panic" => panic!("on purpose"),
         "Variants" => map([("image", Value::list((0..4).map(Value::from).collect()))]),

@@ -5,8 +5,8 @@ use std::pin::Pin;
 use atelier_common::identity;
 use atelier_proto::provider::v1::provider_service_server::ProviderService;
 use atelier_proto::provider::v1::{
-    CancelGenerationRequest, CancelGenerationResponse, ListModelsRequest, ListModelsResponse, RunGenerationRequest,
-    RunGenerationResponse,
+    CancelGenerationRequest, CancelGenerationResponse, ListModelsRequest, ListModelsResponse,
+    RunGenerationRequest, RunGenerationResponse,
 };
 use futures_util::Stream;
 use tonic::{Request, Response, Status};
@@ -48,7 +48,10 @@ impl ProviderService for Service {
         request: Request<CancelGenerationRequest>,
     ) -> Result<Response<CancelGenerationResponse>, Status> {
         let caller = identity::caller(&request)?;
-        let answer = self.seam.cancel(&caller, &request.get_ref().generation_id).await?;
+        let answer = self
+            .seam
+            .cancel(&caller, &request.get_ref().generation_id)
+            .await?;
         Ok(Response::new(answer))
     }
 
@@ -58,17 +61,26 @@ impl ProviderService for Service {
     ) -> Result<Response<ListModelsResponse>, Status> {
         identity::caller(&request)?;
         let ListModelsRequest { provider, capability } = request.into_inner();
-        let (provider, capability) = (provider.filter(|id| !id.is_empty()), capability.filter(|name| !name.is_empty()));
+        let (provider, capability) = (
+            provider.filter(|id| !id.is_empty()),
+            capability.filter(|name| !name.is_empty()),
+        );
         if let Some(id) = &provider {
             self.seam.directory().get(id)?;
         }
         let capability = capability
             .map(|name| {
-                let unknown = || Error::UnknownCapability { capability: name.clone(), who: "no provider".to_owned() };
+                let unknown = || Error::UnknownCapability {
+                    capability: name.clone(),
+                    who: "no provider".to_owned(),
+                };
                 Capability::parse(&name).ok_or_else(unknown)
             })
             .transpose()?;
-        let models = self.seam.directory().models(provider.as_deref(), capability, self.seam.catalog());
+        let models = self
+            .seam
+            .directory()
+            .models(provider.as_deref(), capability, self.seam.catalog());
         Ok(Response::new(ListModelsResponse { models }))
     }
 }

@@ -173,7 +173,9 @@ fn usd() -> String {
 }
 fn decimal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Decimal, D::Error> {
     // Text only: a number of the file would have been a float on the way.
-    String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    String::deserialize(deserializer)?
+        .parse()
+        .map_err(serde::de::Error::custom)
 }
 fn maybe_decimal<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Decimal>, D::Error> {
     decimal(deserializer).map(Some)
@@ -239,10 +241,15 @@ impl Catalog {
         if file.schema != 1 {
             return Err(CatalogError::Schema(file.schema));
         }
-        let mut catalog = Self { entries: HashMap::new(), versions: vec![file.version] };
+        let mut catalog = Self {
+            entries: HashMap::new(),
+            versions: vec![file.version],
+        };
         for entry in file.entries {
-            check(&entry)
-                .map_err(|wrong| CatalogError::Entry { key: format!("{}/{}", entry.provider, entry.model), wrong })?;
+            check(&entry).map_err(|wrong| CatalogError::Entry {
+                key: format!("{}/{}", entry.provider, entry.model),
+                wrong,
+            })?;
             catalog.insert(entry);
         }
         Ok(catalog)
@@ -278,12 +285,16 @@ impl Entry {
     #[must_use]
     pub fn base_rung(&self) -> Option<&Rung> {
         let base = self.base.as_deref();
-        self.rungs.iter().find(|rung| Some(rung.id.as_str()) == base).or_else(|| self.rungs.first())
+        self.rungs
+            .iter()
+            .find(|rung| Some(rung.id.as_str()) == base)
+            .or_else(|| self.rungs.first())
     }
 
     fn headline(&self) -> Decimal {
         let own = self.price.or(self.output).or(self.first);
-        own.or_else(|| self.base_rung().map(|rung| rung.price)).unwrap_or_default()
+        own.or_else(|| self.base_rung().map(|rung| rung.price))
+            .unwrap_or_default()
     }
 
     /// The price for people, for instance `0.04 USD / image`.
@@ -303,8 +314,12 @@ impl Entry {
         };
         let prices = self.rungs.iter().map(|rung| rung.price);
         let amount = match (self.input, self.output, prices.clone().min(), prices.max()) {
-            (Some(input), Some(output), _, _) => format!("{} in, {} out", input.normalize(), output.normalize()),
-            (_, _, Some(low), Some(high)) if low != high => format!("{} to {}", low.normalize(), high.normalize()),
+            (Some(input), Some(output), _, _) => {
+                format!("{} in, {} out", input.normalize(), output.normalize())
+            }
+            (_, _, Some(low), Some(high)) if low != high => {
+                format!("{} to {}", low.normalize(), high.normalize())
+            }
             _ => self.headline().normalize().to_string(),
         };
         format!("{amount} {} / {unit}", self.currency)
@@ -312,12 +327,25 @@ impl Entry {
 }
 
 fn check(entry: &Entry) -> Result<(), String> {
-    let numbers = [entry.price, entry.input, entry.cached, entry.output, entry.first, entry.extra];
+    let numbers = [
+        entry.price,
+        entry.input,
+        entry.cached,
+        entry.output,
+        entry.first,
+        entry.extra,
+    ];
     let rungs = entry.rungs.iter().map(|rung| rung.price);
     let surcharges = entry.surcharges.iter().map(|surcharge| match surcharge {
         Surcharge::InputImage { price, .. } | Surcharge::InputVideoSecond { price } => *price,
     });
-    if numbers.into_iter().flatten().chain(rungs).chain(surcharges).any(|price| price.is_sign_negative()) {
+    if numbers
+        .into_iter()
+        .flatten()
+        .chain(rungs)
+        .chain(surcharges)
+        .any(|price| price.is_sign_negative())
+    {
         return Err("a price is negative".to_owned());
     }
     let complete = match entry.unit {
@@ -348,7 +376,10 @@ fn check(entry: &Entry) -> Result<(), String> {
         for rung in &entry.rungs {
             let (low, high) = (rung.price.min(base), rung.price.max(base));
             if low.checked_mul(widest).is_none_or(|limit| high > limit) {
-                return Err(format!("the rung {} is more than {WIDEST} times off the base price", rung.id));
+                return Err(format!(
+                    "the rung {} is more than {WIDEST} times off the base price",
+                    rung.id
+                ));
             }
         }
     }

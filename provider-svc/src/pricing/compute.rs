@@ -53,17 +53,21 @@ fn decline(reason: impl Into<String>) -> Unpriced {
 }
 
 fn times(a: Decimal, b: Decimal) -> Result<Decimal, Unpriced> {
-    a.checked_mul(b).ok_or_else(|| decline("the amount is out of range"))
+    a.checked_mul(b)
+        .ok_or_else(|| decline("the amount is out of range"))
 }
 
 fn plus(a: Decimal, b: Decimal) -> Result<Decimal, Unpriced> {
-    a.checked_add(b).ok_or_else(|| decline("the amount is out of range"))
+    a.checked_add(b)
+        .ok_or_else(|| decline("the amount is out of range"))
 }
 
 /// The price of one unit: the entry's own, or that of the rung that the request names.
 fn unit_price(entry: &Entry, q: &Quantities, assumptions: &mut Vec<String>) -> Result<Decimal, Unpriced> {
     let Some(base) = entry.base_rung() else {
-        return entry.price.ok_or_else(|| decline("the catalog has no price of one unit"));
+        return entry
+            .price
+            .ok_or_else(|| decline("the catalog has no price of one unit"));
     };
     let mut rungs: Vec<&Rung> = entry.rungs.iter().collect();
     if entry.rungs.iter().any(|rung| rung.resolution.is_some()) {
@@ -76,7 +80,11 @@ fn unit_price(entry: &Entry, q: &Quantities, assumptions: &mut Vec<String>) -> R
                 assumed
             }
         };
-        rungs.retain(|rung| rung.resolution.as_deref().is_some_and(|own| own.eq_ignore_ascii_case(&wanted)));
+        rungs.retain(|rung| {
+            rung.resolution
+                .as_deref()
+                .is_some_and(|own| own.eq_ignore_ascii_case(&wanted))
+        });
     }
     if entry.rungs.iter().any(|rung| rung.quality.is_some()) {
         let wanted = q.quality.clone().unwrap_or_else(|| {
@@ -93,13 +101,24 @@ fn unit_price(entry: &Entry, q: &Quantities, assumptions: &mut Vec<String>) -> R
         let wanted = q.audio.or(base.audio);
         rungs.retain(|rung| rung.audio == wanted);
     }
-    rungs.first().map(|rung| rung.price).ok_or_else(|| decline("no rung for what is asked"))
+    rungs
+        .first()
+        .map(|rung| rung.price)
+        .ok_or_else(|| decline("no rung for what is asked"))
 }
 
 /// The rung's name for a stated resolution; `None` when no rung fits.
 fn rung_resolution(entry: &Entry, stated: &str, timed: bool) -> Option<String> {
-    let own: Vec<&str> = entry.rungs.iter().filter_map(|rung| rung.resolution.as_deref()).collect();
-    let find = |name: &str| own.iter().find(|own| own.eq_ignore_ascii_case(name)).map(|own| (*own).to_owned());
+    let own: Vec<&str> = entry
+        .rungs
+        .iter()
+        .filter_map(|rung| rung.resolution.as_deref())
+        .collect();
+    let find = |name: &str| {
+        own.iter()
+            .find(|own| own.eq_ignore_ascii_case(name))
+            .map(|own| (*own).to_owned())
+    };
     let alias = match stated {
         "540p" | "576p" => "480p",
         "768p" => "720p",
@@ -111,17 +130,30 @@ fn rung_resolution(entry: &Entry, stated: &str, timed: bool) -> Option<String> {
         return Some(found);
     }
     let (width, height) = Params::pixels(stated)?;
-    let side = Decimal::from(if timed { width.min(height) } else { width.max(height) });
+    let side = Decimal::from(if timed {
+        width.min(height)
+    } else {
+        width.max(height)
+    });
     // Within 10 % of a film's short side, within a factor of 1.5 of a picture's tier.
-    let (suffix, scale, widest) =
-        if timed { ('p', 1, Decimal::new(110, 2)) } else { ('k', 1_024, Decimal::new(15, 1)) };
+    let (suffix, scale, widest) = if timed {
+        ('p', 1, Decimal::new(110, 2))
+    } else {
+        ('k', 1_024, Decimal::new(15, 1))
+    };
     let mut best: Option<(Decimal, &str)> = None;
     for name in own {
-        let Some(tier) = name.to_ascii_lowercase().strip_suffix(suffix).and_then(|n| n.parse::<u32>().ok()) else {
+        let Some(tier) = name
+            .to_ascii_lowercase()
+            .strip_suffix(suffix)
+            .and_then(|n| n.parse::<u32>().ok())
+        else {
             continue;
         };
         let tier = Decimal::from(tier.saturating_mul(scale));
-        let Some(factor) = side.max(tier).checked_div(side.min(tier)) else { continue };
+        let Some(factor) = side.max(tier).checked_div(side.min(tier)) else {
+            continue;
+        };
         if factor <= widest && best.is_none_or(|(known, _)| factor < known) {
             best = Some((factor, name));
         }
@@ -139,43 +171,87 @@ fn plain(
 ) -> Result<Lines, Unpriced> {
     let outputs = Decimal::from(q.outputs.max(1));
     let per_char = |count: u64, per: u32| -> Result<Lines, Unpriced> {
-        let one = each.checked_div(Decimal::from(per)).ok_or_else(|| decline("the amount is out of range"))?;
-        line("characters", count.into(), one, format!("{count} characters x {each} / {per}"))
+        let one = each
+            .checked_div(Decimal::from(per))
+            .ok_or_else(|| decline("the amount is out of range"))?;
+        line(
+            "characters",
+            count.into(),
+            one,
+            format!("{count} characters x {each} / {per}"),
+        )
     };
     match unit {
         Unit::Image => simple("images", outputs, each),
         Unit::Generation => simple("generations", outputs, each),
         Unit::Task => simple("tasks", Decimal::ONE, each),
-        Unit::Credit => simple("credits", q.credits.ok_or_else(|| decline("the number of credits is not known"))?, each),
+        Unit::Credit => simple(
+            "credits",
+            q.credits
+                .ok_or_else(|| decline("the number of credits is not known"))?,
+            each,
+        ),
         Unit::Megapixel => simple("megapixels", times(megapixels(entry, q)?, outputs)?, each),
         Unit::VideoSecond => simple("seconds", times(clip(entry, q, assumptions)?, outputs)?, each),
-        Unit::AudioSecond => {
-            simple("seconds", q.seconds.ok_or_else(|| decline("the length of the audio is not known"))?, each)
-        }
-        Unit::InputVideoSecond => {
-            simple("seconds", q.input_seconds.ok_or_else(|| decline("the length of the input is not known"))?, each)
-        }
+        Unit::AudioSecond => simple(
+            "seconds",
+            q.seconds
+                .ok_or_else(|| decline("the length of the audio is not known"))?,
+            each,
+        ),
+        Unit::InputVideoSecond => simple(
+            "seconds",
+            q.input_seconds
+                .ok_or_else(|| decline("the length of the input is not known"))?,
+            each,
+        ),
         Unit::AudioMinute => {
-            let seconds = q.seconds.or(q.input_seconds).ok_or_else(|| decline("the length of the audio is not known"))?;
+            let seconds = q
+                .seconds
+                .or(q.input_seconds)
+                .ok_or_else(|| decline("the length of the audio is not known"))?;
             // Multiplied before it is divided: minutes need not be exact, the amount is.
             let minute = Decimal::from(60);
             let amount = times(seconds, each)?.checked_div(minute).unwrap_or_default();
             let quantity = atelier_proto::money::round(seconds.checked_div(minute).unwrap_or_default());
             let text = format!("{} s x {each} / min", seconds.normalize());
-            Ok(Lines { unit: "minutes", quantity, unit_price: Some(each), amount, text })
+            Ok(Lines {
+                unit: "minutes",
+                quantity,
+                unit_price: Some(each),
+                amount,
+                text,
+            })
         }
-        Unit::KiloChars => per_char(q.characters.ok_or_else(|| decline("the text is not known"))?, 1_000),
-        Unit::MegaChars => per_char(q.characters.ok_or_else(|| decline("the text is not known"))?, 1_000_000),
+        Unit::KiloChars => per_char(
+            q.characters.ok_or_else(|| decline("the text is not known"))?,
+            1_000,
+        ),
+        Unit::MegaChars => per_char(
+            q.characters.ok_or_else(|| decline("the text is not known"))?,
+            1_000_000,
+        ),
         Unit::MegaTokens | Unit::MegapixelTiered => Err(decline("the price has more than one part")),
     }
 }
 
 fn simple(unit: &'static str, quantity: Decimal, each: Decimal) -> Result<Lines, Unpriced> {
-    line(unit, quantity, each, format!("{} {unit} x {each}", quantity.normalize()))
+    line(
+        unit,
+        quantity,
+        each,
+        format!("{} {unit} x {each}", quantity.normalize()),
+    )
 }
 
 fn line(unit: &'static str, quantity: Decimal, each: Decimal, text: String) -> Result<Lines, Unpriced> {
-    Ok(Lines { unit, quantity, unit_price: Some(each), amount: times(quantity, each)?, text })
+    Ok(Lines {
+        unit,
+        quantity,
+        unit_price: Some(each),
+        amount: times(quantity, each)?,
+        text,
+    })
 }
 
 fn clip(entry: &Entry, q: &Quantities, assumptions: &mut Vec<String>) -> Result<Decimal, Unpriced> {
@@ -193,10 +269,14 @@ fn clip(entry: &Entry, q: &Quantities, assumptions: &mut Vec<String>) -> Result<
 }
 
 fn megapixels(entry: &Entry, q: &Quantities) -> Result<Decimal, Unpriced> {
-    let (width, height) = q.pixels.ok_or_else(|| decline("the size of the picture is not known"))?;
+    let (width, height) = q
+        .pixels
+        .ok_or_else(|| decline("the size of the picture is not known"))?;
     let pixels = times(width.into(), height.into())?;
     let one = Decimal::from(entry.megapixel.unwrap_or(MEGAPIXEL));
-    let megapixels = pixels.checked_div(one).ok_or_else(|| decline("the size is out of range"))?;
+    let megapixels = pixels
+        .checked_div(one)
+        .ok_or_else(|| decline("the size is out of range"))?;
     Ok(match entry.rounding {
         Rounding::Exact => megapixels,
         Rounding::Ceil => megapixels.ceil(),
@@ -212,7 +292,13 @@ fn tiered(entry: &Entry, q: &Quantities) -> Result<Lines, Unpriced> {
     let outputs = Decimal::from(q.outputs.max(1));
     let amount = times(plus(first, times(further, extra)?)?, outputs)?;
     let text = format!("{first} + {} megapixels x {extra}", further.normalize());
-    Ok(Lines { unit: "megapixels", quantity: times(megapixels, outputs)?, unit_price: None, amount, text })
+    Ok(Lines {
+        unit: "megapixels",
+        quantity: times(megapixels, outputs)?,
+        unit_price: None,
+        amount,
+        text,
+    })
 }
 
 fn tokens(entry: &Entry, q: &Quantities) -> Result<Lines, Unpriced> {
@@ -223,7 +309,11 @@ fn tokens(entry: &Entry, q: &Quantities) -> Result<Lines, Unpriced> {
         return Err(decline("the number of tokens is not known"));
     };
     let cached = q.cached_tokens.unwrap_or(0).clamp(0, read.max(0));
-    let parts = [(read - cached, input), (cached, entry.cached.unwrap_or(input)), (written, output)];
+    let parts = [
+        (read - cached, input),
+        (cached, entry.cached.unwrap_or(input)),
+        (written, output),
+    ];
     let mut amount = Decimal::ZERO;
     for (count, price) in parts {
         amount = plus(amount, times(count.into(), price)?)?;
@@ -234,7 +324,13 @@ fn tokens(entry: &Entry, q: &Quantities) -> Result<Lines, Unpriced> {
         text.push_str(&format!(", {cached} of the input cached"));
     }
     let quantity = Decimal::from(read.saturating_add(written));
-    Ok(Lines { unit: "tokens", quantity, unit_price: None, amount, text })
+    Ok(Lines {
+        unit: "tokens",
+        quantity,
+        unit_price: None,
+        amount,
+        text,
+    })
 }
 
 /// What comes on top of the price, or in its place.

@@ -39,13 +39,38 @@ impl Quantities {
     /// Reads them from the unredacted parameters of a request.
     #[must_use]
     pub fn of_request(capability: Capability, params: Params<'_>) -> Self {
-        let mut quantities = Self { outputs: u32::try_from(params.outputs()).unwrap_or(u32::MAX), ..Self::default() };
-        let named = ["duration", "duration_seconds", "seconds", "num_seconds", "video_length", "video_duration"];
-        quantities.seconds = named.iter().find_map(|key| params.decimal(key)).or_else(|| frames(params));
-        let sizes = ["resolution", "image_size", "size"].iter().filter_map(|key| params.text(key));
-        quantities.resolution = sizes.chain(params.text("quality").filter(|text| is_size(text))).find_map(stated);
-        quantities.quality = params.text("quality").filter(|text| !is_size(text)).and_then(stated);
-        let axis = ["generate_audio", "generate_audio_switch", "audio_enabled", "with_audio"];
+        let mut quantities = Self {
+            outputs: u32::try_from(params.outputs()).unwrap_or(u32::MAX),
+            ..Self::default()
+        };
+        let named = [
+            "duration",
+            "duration_seconds",
+            "seconds",
+            "num_seconds",
+            "video_length",
+            "video_duration",
+        ];
+        quantities.seconds = named
+            .iter()
+            .find_map(|key| params.decimal(key))
+            .or_else(|| frames(params));
+        let sizes = ["resolution", "image_size", "size"]
+            .iter()
+            .filter_map(|key| params.text(key));
+        quantities.resolution = sizes
+            .chain(params.text("quality").filter(|text| is_size(text)))
+            .find_map(stated);
+        quantities.quality = params
+            .text("quality")
+            .filter(|text| !is_size(text))
+            .and_then(stated);
+        let axis = [
+            "generate_audio",
+            "generate_audio_switch",
+            "audio_enabled",
+            "with_audio",
+        ];
         quantities.audio = axis.iter().find_map(|key| params.flag(key));
         let sides = (params.int("width"), params.int("height"));
         quantities.pixels = match sides {
@@ -53,7 +78,9 @@ impl Quantities {
             _ => quantities.resolution.as_deref().and_then(Params::pixels),
         };
         if capability == Capability::TextToSpeech {
-            let text = params.first_text(&["text", "input", "prompt"]).unwrap_or_default();
+            let text = params
+                .first_text(&["text", "input", "prompt"])
+                .unwrap_or_default();
             quantities.characters = Some(text.chars().count().try_into().unwrap_or(u64::MAX));
         }
         quantities
@@ -62,7 +89,11 @@ impl Quantities {
     /// Takes from the result what is measured there; what the request states stays.
     #[must_use]
     pub fn with_result(mut self, finished: &Finished) -> Self {
-        let media = finished.outputs.iter().filter(|output| matches!(output, Output::Media(_))).count();
+        let media = finished
+            .outputs
+            .iter()
+            .filter(|output| matches!(output, Output::Media(_)))
+            .count();
         self.outputs = u32::try_from(media.max(1)).unwrap_or(u32::MAX);
         self.seconds = finished.usage.seconds.or(self.seconds);
         self.input_tokens = finished.usage.input_tokens;
@@ -74,7 +105,9 @@ impl Quantities {
 
 /// Seconds of a number of frames.
 fn frames(params: Params<'_>) -> Option<Decimal> {
-    let rate = ["fps", "frames_per_second", "frame_rate"].iter().find_map(|key| params.decimal(key))?;
+    let rate = ["fps", "frames_per_second", "frame_rate"]
+        .iter()
+        .find_map(|key| params.decimal(key))?;
     params.decimal("num_frames")?.checked_div(rate)
 }
 

@@ -134,7 +134,10 @@ fn cost(model: &str, change: impl FnOnce(&mut Quantities)) -> Result<String, Str
     let mut quantities = Quantities::default();
     change(&mut quantities);
     let catalog = Catalog::parse(EXAMPLES).expect("valid");
-    catalog.price("x", model, &quantities).map(|quote| exact(quote.cost.amount)).map_err(|unpriced| unpriced.0)
+    catalog
+        .price("x", model, &quantities)
+        .map(|quote| exact(quote.cost.amount))
+        .map_err(|unpriced| unpriced.0)
 }
 
 #[test]
@@ -157,7 +160,10 @@ fn g_054_the_worked_examples_cost_what_they_cost() {
     };
     assert_eq!(cost("pixverse", clip("720p", true, "5")), ok("0.300000000"));
     assert_eq!(cost("pixverse", clip("1920x1080", false, "8")), ok("0.720000000"));
-    assert_eq!(cost("retake", |q| q.input_seconds = Some(decimal("12"))), ok("1.200000000"));
+    assert_eq!(
+        cost("retake", |q| q.input_seconds = Some(decimal("12"))),
+        ok("1.200000000")
+    );
     assert_eq!(cost("fast", seconds("5.0625")), ok("0.202500000"));
     assert_eq!(cost("tts", chars(4_096)), ok("0.061440000"));
     assert_eq!(cost("eleven", chars(1_234)), ok("0.061700000"));
@@ -166,7 +172,10 @@ fn g_054_the_worked_examples_cost_what_they_cost() {
         (q.input_tokens, q.cached_tokens, q.output_tokens) = (Some(12_000), Some(8_000), Some(1_500));
     };
     assert_eq!(cost("mini", tokens), ok("0.002100000"));
-    assert_eq!(cost("credits", |q| q.credits = Some(decimal("16"))), ok("0.080000000"));
+    assert_eq!(
+        cost("credits", |q| q.credits = Some(decimal("16"))),
+        ok("0.080000000")
+    );
     assert_eq!(cost("meshy", |_| {}), ok("1.470000000"));
     assert_eq!(cost("references", |q| q.input_images = 8), ok("0.080000000"));
     let reference = |q: &mut Quantities| {
@@ -178,14 +187,23 @@ fn g_054_the_worked_examples_cost_what_they_cost() {
 
 #[test]
 fn g_055_a_rate_per_million_is_not_charged_for_forty_characters() {
-    assert_eq!(cost("eleven", |q| q.characters = Some(40)), Ok("0.002000000".to_owned()));
+    assert_eq!(
+        cost("eleven", |q| q.characters = Some(40)),
+        Ok("0.002000000".to_owned())
+    );
 }
 
 #[test]
 fn g_057_g_060_what_is_not_known_is_declined_with_a_reason() {
     let declined = |model, change: fn(&mut Quantities)| cost(model, change).expect_err("declined");
-    assert_eq!(declined("pixverse", |q| q.resolution = Some("2k".to_owned())), "no rung for 2K");
-    assert_eq!(declined("pixverse", |q| q.seconds = Some(Decimal::from(16))), "no clip of 16 s is sold");
+    assert_eq!(
+        declined("pixverse", |q| q.resolution = Some("2k".to_owned())),
+        "no rung for 2K"
+    );
+    assert_eq!(
+        declined("pixverse", |q| q.seconds = Some(Decimal::from(16))),
+        "no clip of 16 s is sold"
+    );
     assert_eq!(declined("unheard", |_| {}), "x/unheard is in no catalog");
     assert_eq!(declined("mini", |_| {}), "the number of tokens is not known");
     assert!(declined("wrong", |_| {}).contains("known to be wrong"));
@@ -206,9 +224,19 @@ id = "turbo"
 price = "0.05"
 "#;
     let refused = Catalog::parse(text).expect_err("refused").to_string();
-    assert!(refused.contains("x/mixed") && refused.contains("turbo"), "{refused}");
-    for wrong in ["price = \"-1\"", "price = 0.5", "price = \"1\"\nunknown = 1", "base = \"no\"\nprice = \"1\""] {
-        let text = format!("schema = 1\n[[entry]]\nprovider = \"x\"\nmodel = \"y\"\nunit = \"image\"\nsource = \"s\"\n{wrong}");
+    assert!(
+        refused.contains("x/mixed") && refused.contains("turbo"),
+        "{refused}"
+    );
+    for wrong in [
+        "price = \"-1\"",
+        "price = 0.5",
+        "price = \"1\"\nunknown = 1",
+        "base = \"no\"\nprice = \"1\"",
+    ] {
+        let text = format!(
+            "schema = 1\n[[entry]]\nprovider = \"x\"\nmodel = \"y\"\nunit = \"image\"\nsource = \"s\"\n{wrong}"
+        );
         assert!(Catalog::parse(&text).is_err(), "{wrong}");
     }
     assert!(Catalog::parse("schema = 2").is_err());
@@ -217,12 +245,20 @@ price = "0.05"
 #[test]
 fn g_064_of_two_prices_the_dearer_is_used_and_an_override_wins() {
     let entry = |price: &str| {
-        format!("[[entry]]\nprovider = \"sketch\"\nmodel = \"sketch-image\"\nunit = \"image\"\nsource = \"s\"\nprice = \"{price}\"\n")
+        format!(
+            "[[entry]]\nprovider = \"sketch\"\nmodel = \"sketch-image\"\nunit = \"image\"\nsource = \"s\"\nprice = \"{price}\"\n"
+        )
     };
     let both = Catalog::parse(&format!("schema = 1\n{}{}", entry("0.04"), entry("0.03"))).expect("valid");
-    assert_eq!(both.get("sketch", "sketch-image").expect("there").price, Some(decimal("0.04")));
+    assert_eq!(
+        both.get("sketch", "sketch-image").expect("there").price,
+        Some(decimal("0.04"))
+    );
     let cheaper = Catalog::load(Some(&format!("schema = 1\n{}", entry("0.01")))).expect("valid");
-    assert_eq!(cheaper.get("sketch", "sketch-image").expect("there").price, Some(decimal("0.01")));
+    assert_eq!(
+        cheaper.get("sketch", "sketch-image").expect("there").price,
+        Some(decimal("0.01"))
+    );
 }
 
 #[test]
@@ -232,10 +268,19 @@ fn the_built_in_catalog_is_valid_and_reads_well() {
     assert_eq!(label("sketch", "sketch-image"), "0.04 USD / image");
     assert_eq!(label("sketch", "sketch-text"), "0.15 in, 0.6 out USD / 1M tokens");
     assert_eq!(label("openai", "gpt-image-1.5"), "0.009 to 0.133 USD / image");
-    let mut quantities = Quantities { resolution: Some("1024x1024".to_owned()), ..Quantities::default() };
-    let quote = catalog.price("openai", "gpt-image-1.5", &quantities).expect("priced");
+    let mut quantities = Quantities {
+        resolution: Some("1024x1024".to_owned()),
+        ..Quantities::default()
+    };
+    let quote = catalog
+        .price("openai", "gpt-image-1.5", &quantities)
+        .expect("priced");
     assert_eq!(exact(quote.cost.amount), "0.034000000");
-    assert!(quote.breakdown.contains("assumed medium quality"), "{}", quote.breakdown);
+    assert!(
+        quote.breakdown.contains("assumed medium quality"),
+        "{}",
+        quote.breakdown
+    );
     quantities.resolution = Some("1536x1024".to_owned());
     assert!(catalog.price("openai", "gpt-image-1.5", &quantities).is_err());
 }

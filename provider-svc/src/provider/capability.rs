@@ -73,7 +73,10 @@ impl Capability {
     /// The capability of a name; `None` when there is none.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|capability| capability.as_str() == name)
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|capability| capability.as_str() == name)
     }
 
     /// How long a call may take when the request does not say (providers specification 21).

@@ -75,7 +75,14 @@ impl Failure {
             | Class::Cancelled
             | Class::Unknown => true,
         };
-        Self { class, reason: None, message: message.into(), retry_after: None, sent: true, maybe_billed }
+        Self {
+            class,
+            reason: None,
+            message: message.into(),
+            retry_after: None,
+            sent: true,
+            maybe_billed,
+        }
     }
 
     /// Adds a refinement.
@@ -108,9 +115,12 @@ impl Failure {
             Class::InvalidInput => "INVALID_PARAMS",
             Class::ContentPolicy => "CONTENT_FILTERED",
             Class::RateLimit => "PROVIDER_ERROR",
+            Class::ProviderTransient if self.reason == Some("ledger_unavailable") => "LEDGER_UNAVAILABLE",
             Class::ProviderTransient if !self.sent => "PROVIDER_UNREACHABLE",
             Class::ProviderTransient => "PROVIDER_ERROR",
-            Class::ProviderPermanent if matches!(self.reason, Some("bad_output" | "no_output")) => "OUTPUT_UNDECODABLE",
+            Class::ProviderPermanent if matches!(self.reason, Some("bad_output" | "no_output")) => {
+                "OUTPUT_UNDECODABLE"
+            }
             Class::ProviderPermanent => "PROVIDER_ERROR",
             Class::Timeout => "TIMEOUT",
             Class::Cancelled => "CANCELLED",

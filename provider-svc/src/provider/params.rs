@@ -11,7 +11,10 @@ impl<'a> Params<'a> {
     /// A text; empty counts as absent.
     #[must_use]
     pub fn text(self, key: &str) -> Option<&'a str> {
-        self.0.get(key).and_then(Value::as_str).filter(|text| !text.is_empty())
+        self.0
+            .get(key)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
     }
 
     /// The first of several texts that is there.
@@ -31,7 +34,10 @@ impl<'a> Params<'a> {
     #[must_use]
     pub fn number(self, key: &str) -> Option<f64> {
         let value = self.0.get(key)?;
-        value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()).filter(|number| number.is_finite())
+        value
+            .as_f64()
+            .or_else(|| value.as_str()?.trim().parse().ok())
+            .filter(|number| number.is_finite())
     }
 
     /// A truth value.
@@ -47,14 +53,23 @@ impl<'a> Params<'a> {
             Value::Int(number) => Some(Decimal::from(*number)),
             Value::Float(number) => number.to_string().parse().ok(),
             Value::Str(text) => text.trim().trim_end_matches('s').trim_end().parse().ok(),
-            Value::Null | Value::Bool(_) | Value::Bytes(_) | Value::List(_) | Value::Map(_) | Value::Media(_) => None,
+            Value::Null
+            | Value::Bool(_)
+            | Value::Bytes(_)
+            | Value::List(_)
+            | Value::Map(_)
+            | Value::Media(_) => None,
         }
     }
 
     /// How many outputs are asked for, at least one.
     #[must_use]
     pub fn outputs(self) -> i64 {
-        ["num_images", "variations", "num_outputs", "n"].iter().find_map(|key| self.int(key)).unwrap_or(1).max(1)
+        ["num_images", "variations", "num_outputs", "n"]
+            .iter()
+            .find_map(|key| self.int(key))
+            .unwrap_or(1)
+            .max(1)
     }
 
     /// A pair of pixels out of `1024x768`.

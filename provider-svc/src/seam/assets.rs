@@ -26,7 +26,11 @@ impl Assets {
     /// A client over a transport.
     #[must_use]
     pub fn new(transport: Transport, signer: Signer, timeout: Duration) -> Self {
-        Self { transport, signer, timeout }
+        Self {
+            transport,
+            signer,
+            timeout,
+        }
     }
 
     fn client(&self) -> AssetServiceClient<Transport> {
@@ -49,8 +53,12 @@ impl Assets {
         let request = self.signer.attach(Request::new(stream), caller);
         let mut client = self.client();
         let answer = tokio::time::timeout(self.timeout, client.upload_asset(request)).await;
-        let answer = answer.map_err(|_| Status::deadline_exceeded("the asset store did not answer in time"))??;
-        answer.into_inner().asset.ok_or_else(|| Status::internal("the asset store answered without an asset"))
+        let answer =
+            answer.map_err(|_| Status::deadline_exceeded("the asset store did not answer in time"))??;
+        answer
+            .into_inner()
+            .asset
+            .ok_or_else(|| Status::internal("the asset store answered without an asset"))
     }
 
     /// Reads what is known of an asset.
@@ -58,10 +66,17 @@ impl Assets {
     /// # Errors
     /// What the store says.
     pub async fn get(&self, caller: &Caller, asset_id: &str) -> Result<Asset, Status> {
-        let mut request = self.signer.request(GetAssetRequest { asset_id: asset_id.to_owned() }, caller);
+        let mut request = self.signer.request(
+            GetAssetRequest {
+                asset_id: asset_id.to_owned(),
+            },
+            caller,
+        );
         request.set_timeout(self.timeout);
         let answer = self.client().get_asset(request).await?.into_inner();
-        answer.asset.ok_or_else(|| Status::internal("the asset store answered without an asset"))
+        answer
+            .asset
+            .ok_or_else(|| Status::internal("the asset store answered without an asset"))
     }
 
     /// Reads the bytes of an asset, at most `limit` of them.
@@ -69,7 +84,11 @@ impl Assets {
     /// # Errors
     /// What the store says; OUT_OF_RANGE when it is larger.
     pub async fn download(&self, caller: &Caller, asset_id: &str, limit: usize) -> Result<Bytes, Status> {
-        let message = DownloadAssetRequest { asset_id: asset_id.to_owned(), offset: None, length: None };
+        let message = DownloadAssetRequest {
+            asset_id: asset_id.to_owned(),
+            offset: None,
+            length: None,
+        };
         let mut request = self.signer.request(message, caller);
         request.set_timeout(self.timeout);
         let mut stream = self.client().download_asset(request).await?.into_inner();

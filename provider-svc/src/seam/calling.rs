@@ -12,14 +12,18 @@ use crate::error::Error;
 use crate::metrics;
 use crate::provider::{Call, CancelAnswer, Class, Failure, Finished, Polled, SeamPermit, Submitted};
 use crate::seam::inputs::resolve;
+use crate::seam::outcome::Outcome;
 use crate::seam::registry::StopCause;
 use crate::seam::run::{Running, Seam, deliver};
-use crate::seam::outcome::Outcome;
 
 /// Pauses between polls when the provider gives no hint; the last one goes on.
 const POLL_PAUSES: &[u64] = &[1, 2, 3, 5, 8, 10, 15];
 /// Pauses between tries to fetch a result.
-const FETCH_PAUSES: &[Duration] = &[Duration::from_secs(1), Duration::from_secs(3), Duration::from_secs(10)];
+const FETCH_PAUSES: &[Duration] = &[
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+];
 /// How long a provider may take to answer a cancel.
 const CANCEL_LIMIT: Duration = Duration::from_secs(5);
 
@@ -69,11 +73,15 @@ impl Seam {
         let deadline = Instant::now() + plan.deadline;
         // K7: the paid request.
         metrics::submit(plan.provider.id());
-        let submit = running.cell.scope(plan.provider.submit(permit, &call, &running.feed));
+        let submit = running
+            .cell
+            .scope(plan.provider.submit(permit, &call, &running.feed));
         let submit = guarded(submit);
         let submitted = match timeout_at(deadline, self.telling(running, submit)).await {
             Err(_) => return Ending::Failed(late()),
-            Ok(Err(_)) if running.stop.cause().is_some() => return Ending::Stopped(Some(CancelAnswer::Unsupported)),
+            Ok(Err(_)) if running.stop.cause().is_some() => {
+                return Ending::Stopped(Some(CancelAnswer::Unsupported));
+            }
             Ok(Err(failure)) => return Ending::Failed(failure),
             Ok(Ok(submitted)) => submitted,
         };
@@ -82,18 +90,30 @@ impl Seam {
                 Ending::Stopped(Some(CancelAnswer::Unsupported))
             }
             Submitted::Finished(finished) => Ending::Finished(finished),
-            Submitted::Accepted { request_id, resume_token } => {
+            Submitted::Accepted {
+                request_id,
+                resume_token,
+            } => {
                 // K8: the id is bound before anything else is asked.
                 running.cell.record(Some(&request_id), None).await;
                 let attempt = running.cell.read().attempts.len();
-                running.row.bind_attempt(attempt, &request_id, Some(&resume_token)).await;
+                running
+                    .row
+                    .bind_attempt(attempt, &request_id, Some(&resume_token))
+                    .await;
                 self.polling(permit, running, &resume_token, deadline).await
             }
         }
     }
 
     /// K9 and K10 of a job that can be polled.
-    async fn polling(&self, permit: &SeamPermit, running: &Running, resume: &str, deadline: Instant) -> Ending {
+    async fn polling(
+        &self,
+        permit: &SeamPermit,
+        running: &Running,
+        resume: &str,
+        deadline: Instant,
+    ) -> Ending {
         let provider = &running.plan.provider;
         let waiting = running.cell.scope(self.until_done(permit, running, resume));
         let stopped = running.stop.token().cancelled();
@@ -113,9 +133,13 @@ impl Seam {
             Ok(result) => result,
             Err(failure) => return Ending::Failed(failure),
         };
-        running.row.observe(facets(ProviderStatus::Succeeded, OutputStatus::Pending)).await;
+        running
+            .row
+            .observe(facets(ProviderStatus::Succeeded, OutputStatus::Pending))
+            .await;
         let fetch = || guarded(running.cell.scope(provider.fetch(permit, &result)));
-        let retriable = |failure: &Failure| matches!(failure.class, Class::ProviderTransient | Class::RateLimit);
+        let retriable =
+            |failure: &Failure| matches!(failure.class, Class::ProviderTransient | Class::RateLimit);
         let fetched = backoff::retry(backoff::fixed(FETCH_PAUSES), fetch, retriable);
         match timeout_at(deadline, fetched).await {
             Err(_) => Ending::Failed(late()),
@@ -125,7 +149,12 @@ impl Seam {
     }
 
     /// Polls until the provider has a last word. An error of a poll says nothing of the job. Cancel safe.
-    async fn until_done(&self, permit: &SeamPermit, running: &Running, resume: &str) -> Result<String, Failure> {
+    async fn until_done(
+        &self,
+        permit: &SeamPermit,
+        running: &Running,
+        resume: &str,
+    ) -> Result<String, Failure> {
         let provider = &running.plan.provider;
         let mut schedule = POLL_PAUSES.iter().copied();
         let mut told = ProviderStatus::Unspecified;
@@ -138,7 +167,9 @@ impl Seam {
                     return Err(Failure::new(Class::Cancelled, "the provider cancelled the job"));
                 }
                 Ok(Polled::Lost) => {
-                    return Err(Failure::new(Class::ProviderPermanent, "the provider lost the job").because("lost"));
+                    return Err(
+                        Failure::new(Class::ProviderPermanent, "the provider lost the job").because("lost"),
+                    );
                 }
                 Ok(Polled::Queued { poll_after }) => (ProviderStatus::Queued, poll_after),
                 Ok(Polled::Running { poll_after }) => (ProviderStatus::Running, poll_after),
@@ -149,7 +180,10 @@ impl Seam {
             };
             if status != told {
                 told = status;
-                running.row.observe(facets(status, OutputStatus::Unspecified)).await;
+                running
+                    .row
+                    .observe(facets(status, OutputStatus::Unspecified))
+                    .await;
             }
             let pause = hint.unwrap_or_else(|| {
                 backoff::jittered(Duration::from_secs(schedule.next().unwrap_or(15)), 0.2)
@@ -172,7 +206,15 @@ impl Seam {
             && let Some(generation) = running.row.read().await
         {
             let error = Some(Error::Cancelled(running.plan.id));
-            deliver(&running.feed, Outcome { generation, result: None, error }, false);
+            deliver(
+                &running.feed,
+                Outcome {
+                    generation,
+                    result: None,
+                    error,
+                },
+                false,
+            );
         }
         submit.await
     }
@@ -194,7 +236,10 @@ async fn cancel(permit: &SeamPermit, running: &Running, resume: &str) -> CancelA
 async fn guarded<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!("an adapter panicked");
-        Err(Failure::new(Class::ProviderPermanent, "the adapter of the provider broke off"))
+        Err(Failure::new(
+            Class::ProviderPermanent,
+            "the adapter of the provider broke off",
+        ))
     })
 }
 
@@ -203,7 +248,9 @@ fn late() -> Failure {
 }
 
 fn unsent(error: &Error) -> Failure {
-    Failure::new(Class::ProviderTransient, error.to_string()).because("ledger_unavailable").unsent()
+    Failure::new(Class::ProviderTransient, error.to_string())
+        .because("ledger_unavailable")
+        .unsent()
 }
 
 fn facets(provider: ProviderStatus, output: OutputStatus) -> Facets {

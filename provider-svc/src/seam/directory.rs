@@ -26,14 +26,26 @@ impl Directory {
     /// # Errors
     /// [`Error::UnknownProvider`].
     pub fn get(&self, id: &str) -> Result<Arc<dyn Provider>, Error> {
-        self.providers.get(id).cloned().ok_or_else(|| Error::UnknownProvider(id.to_owned()))
+        self.providers
+            .get(id)
+            .cloned()
+            .ok_or_else(|| Error::UnknownProvider(id.to_owned()))
     }
 
     /// All models, by provider and id.
     #[must_use]
-    pub fn models(&self, provider: Option<&str>, capability: Option<Capability>, catalog: &Catalog) -> Vec<Model> {
+    pub fn models(
+        &self,
+        provider: Option<&str>,
+        capability: Option<Capability>,
+        catalog: &Catalog,
+    ) -> Vec<Model> {
         let mut models = Vec::new();
-        for own in self.providers.values().filter(|own| provider.is_none_or(|id| id == own.id())) {
+        for own in self
+            .providers
+            .values()
+            .filter(|own| provider.is_none_or(|id| id == own.id()))
+        {
             let missing = own.missing();
             for model in own.models() {
                 if capability.is_some_and(|wanted| !model.capabilities.contains(&wanted)) {
@@ -41,8 +53,15 @@ impl Directory {
                 }
                 models.push(Model {
                     provider: own.id().to_owned(),
-                    price: catalog.get(own.id(), &model.id).map(crate::pricing::Entry::label).unwrap_or_default(),
-                    capabilities: model.capabilities.iter().map(|own| own.as_str().to_owned()).collect(),
+                    price: catalog
+                        .get(own.id(), &model.id)
+                        .map(crate::pricing::Entry::label)
+                        .unwrap_or_default(),
+                    capabilities: model
+                        .capabilities
+                        .iter()
+                        .map(|own| own.as_str().to_owned())
+                        .collect(),
                     model: model.id,
                     name: model.name,
                     available: missing.is_none(),

@@ -67,11 +67,18 @@ impl Drop for Reader {
 }
 
 /// A feed and the stream that a client reads.
-#[must_use]
-pub fn feed() -> (Feed, impl Stream<Item = Result<RunGenerationResponse, Status>> + Send + 'static) {
-    let shared =
-        Arc::new(Shared { state: Mutex::default(), changed: Notify::new(), gone: CancellationToken::new() });
-    let reader = Reader { shared: shared.clone() };
+pub fn feed() -> (
+    Feed,
+    impl Stream<Item = Result<RunGenerationResponse, Status>> + Send + 'static,
+) {
+    let shared = Arc::new(Shared {
+        state: Mutex::default(),
+        changed: Notify::new(),
+        gone: CancellationToken::new(),
+    });
+    let reader = Reader {
+        shared: shared.clone(),
+    };
     let stream = futures_util::stream::unfold(Some(reader), |reader| async move {
         let reader = reader?;
         match reader.next().await {
@@ -139,27 +146,48 @@ impl Feed {
 impl Emit for Feed {
     fn progress(&self, done: i64, total: i64, preview: Option<MediaRef>) {
         self.push(|state| {
-            let waiting = state.queue.iter().filter(|event| matches!(event, Event::Progress(_))).count();
+            let waiting = state
+                .queue
+                .iter()
+                .filter(|event| matches!(event, Event::Progress(_)))
+                .count();
             if state.queue.len() >= BOUND || waiting >= BOUND / 8 {
                 metrics::progress_dropped();
                 return;
             }
             let preview = preview.as_ref().map(Into::into);
-            state.queue.push_back(Event::Progress(Progress { progress: done, total, preview }));
+            state.queue.push_back(Event::Progress(Progress {
+                progress: done,
+                total,
+                preview,
+            }));
         });
     }
 
     fn text(&self, piece: &str, thinking: bool) {
-        let chunk = Chunk { content_type: "text".to_owned(), text: piece.to_owned(), thinking, ..Chunk::default() };
+        let chunk = Chunk {
+            content_type: "text".to_owned(),
+            text: piece.to_owned(),
+            thinking,
+            ..Chunk::default()
+        };
         self.chunk(chunk);
     }
 
     fn audio(&self, piece: Bytes) {
-        self.chunk(Chunk { content_type: "audio".to_owned(), data: piece, ..Chunk::default() });
+        self.chunk(Chunk {
+            content_type: "audio".to_owned(),
+            data: piece,
+            ..Chunk::default()
+        });
     }
 
     fn end(&self, content_type: &str) {
-        self.chunk(Chunk { content_type: content_type.to_owned(), done: true, ..Chunk::default() });
+        self.chunk(Chunk {
+            content_type: content_type.to_owned(),
+            done: true,
+            ..Chunk::default()
+        });
     }
 }
 
@@ -178,11 +206,20 @@ mod tests {
         }
         feed.end("text");
         feed.finish(None);
-        let events: Vec<_> = stream.map(|event| event.expect("no error").event.expect("an event")).collect().await;
+        let events: Vec<_> = stream
+            .map(|event| event.expect("no error").event.expect("an event"))
+            .collect()
+            .await;
         assert!(events.len() <= BOUND + 2, "{}", events.len());
         let text: String = events
             .iter()
-            .filter_map(|event| if let Event::Chunk(chunk) = event { Some(chunk.text.as_str()) } else { None })
+            .filter_map(|event| {
+                if let Event::Chunk(chunk) = event {
+                    Some(chunk.text.as_str())
+                } else {
+                    None
+                }
+            })
             .collect();
         assert_eq!(text.len(), 2_000);
         assert!(matches!(events.last(), Some(Event::Chunk(chunk)) if chunk.done));

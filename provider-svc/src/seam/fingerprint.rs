@@ -23,10 +23,12 @@ pub fn fingerprint(provider: &str, model: &str, capability: &str, params: &Map) 
 
 /// Lower-case hex of some bytes.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
 }
 
 fn value(text: &mut String, value_: &Value) {
@@ -64,11 +66,23 @@ fn float(text: &mut String, number: f64) {
 }
 
 fn digest(text: &mut String, bytes: &[u8]) {
-    let _ = write!(text, "{{\"byte_length\":{},\"sha256\":\"{}\"}}", bytes.len(), hex(&Sha256::digest(bytes)));
+    let _ = write!(
+        text,
+        "{{\"byte_length\":{},\"sha256\":\"{}\"}}",
+        bytes.len(),
+        hex(&Sha256::digest(bytes))
+    );
 }
 
 fn media(text: &mut String, media: &MediaRef) {
-    let MediaRef { kind, uri, asset_id, data, mime_type, extra } = media;
+    let MediaRef {
+        kind,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra,
+    } = media;
     let mut fields = extra.clone();
     fields.insert("type".to_owned(), kind.as_str().into());
     fields.insert("uri".to_owned(), uri.as_str().into());
@@ -115,11 +129,28 @@ mod tests {
     fn the_order_of_keys_does_not_matter_and_everything_else_does() {
         let of = |json| fingerprint("acme", "m1", "text_to_image", &params(json));
         let first = of(serde_json::json!({"prompt": "fog", "options": {"b": 1, "a": [1, 2]}}));
-        assert_eq!(first, of(serde_json::json!({"options": {"a": [1, 2], "b": 1.0}, "prompt": "fog"})));
+        assert_eq!(
+            first,
+            of(serde_json::json!({"options": {"a": [1, 2], "b": 1.0}, "prompt": "fog"}))
+        );
         assert_eq!(first.len(), 64);
-        assert_ne!(first, of(serde_json::json!({"prompt": "fog", "options": {"b": 1, "a": [2, 1]}})));
-        assert_ne!(first, of(serde_json::json!({"prompt": "fog", "options": {"b": 1, "a": [1, 2]}, "seed": null})));
-        assert_ne!(first, fingerprint("acme", "m2", "text_to_image", &params(serde_json::json!({"prompt": "fog"}))));
+        assert_ne!(
+            first,
+            of(serde_json::json!({"prompt": "fog", "options": {"b": 1, "a": [2, 1]}}))
+        );
+        assert_ne!(
+            first,
+            of(serde_json::json!({"prompt": "fog", "options": {"b": 1, "a": [1, 2]}, "seed": null}))
+        );
+        assert_ne!(
+            first,
+            fingerprint(
+                "acme",
+                "m2",
+                "text_to_image",
+                &params(serde_json::json!({"prompt": "fog"}))
+            )
+        );
     }
 
     #[test]
@@ -135,7 +166,10 @@ mod tests {
     #[test]
     fn the_canonical_text_is_what_the_specification_says() {
         let mut text = String::new();
-        map(&mut text, params(serde_json::json!({"é": 1, "z": 1.5, "a": null, "B": "x\n"})).iter());
+        map(
+            &mut text,
+            params(serde_json::json!({"é": 1, "z": 1.5, "a": null, "B": "x\n"})).iter(),
+        );
         assert_eq!(text, "{\"B\":\"x\\n\",\"a\":null,\"z\":1.5,\"é\":1}");
     }
 }

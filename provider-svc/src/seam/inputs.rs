@@ -22,7 +22,11 @@ pub async fn resolve(assets: &Assets, caller: &Caller, params: &Map) -> Result<M
     Ok(out)
 }
 
-fn resolved<'a>(assets: &'a Assets, caller: &'a Caller, value: Value) -> BoxFuture<'a, Result<Value, Failure>> {
+fn resolved<'a>(
+    assets: &'a Assets,
+    caller: &'a Caller,
+    value: Value,
+) -> BoxFuture<'a, Result<Value, Failure>> {
     Box::pin(async move {
         match value {
             Value::Media(media) => reference(assets, caller, &media).await,
@@ -40,13 +44,24 @@ fn resolved<'a>(assets: &'a Assets, caller: &'a Caller, value: Value) -> BoxFutu
 }
 
 async fn reference(assets: &Assets, caller: &Caller, media: &MediaRef) -> Result<Value, Failure> {
-    let by_uri = media.uri.strip_prefix("asset://").map(|rest| rest.split('.').next().unwrap_or(rest).to_owned());
+    let by_uri = media
+        .uri
+        .strip_prefix("asset://")
+        .map(|rest| rest.split('.').next().unwrap_or(rest).to_owned());
     let Some(asset_id) = media.asset_id.clone().or(by_uri).filter(|_| media.data.is_none()) else {
         return Ok(Value::media(media.clone()));
     };
-    let data = assets.download(caller, &asset_id, MAX_INPUT).await.map_err(|status| {
-        let message = format!("asset {asset_id} cannot be read: {}", status.message());
-        Failure::new(Class::InvalidInput, message).because("input_unavailable").unsent()
-    })?;
-    Ok(Value::media(MediaRef { data: Some(data), ..media.clone() }))
+    let data = assets
+        .download(caller, &asset_id, MAX_INPUT)
+        .await
+        .map_err(|status| {
+            let message = format!("asset {asset_id} cannot be read: {}", status.message());
+            Failure::new(Class::InvalidInput, message)
+                .because("input_unavailable")
+                .unsent()
+        })?;
+    Ok(Value::media(MediaRef {
+        data: Some(data),
+        ..media.clone()
+    }))
 }

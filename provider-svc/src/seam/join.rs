@@ -31,7 +31,9 @@ impl Seam {
             return;
         }
         let gone = feed.gone().clone();
-        let waited = gone.run_until_cancelled(self.await_outcome(plan, generation)).await;
+        let waited = gone
+            .run_until_cancelled(self.await_outcome(plan, generation))
+            .await;
         if let Some(outcome) = waited {
             deliver(feed, outcome, true);
         }
@@ -39,14 +41,24 @@ impl Seam {
 
     async fn await_outcome(&self, plan: &Plan, mut generation: Generation) -> Outcome {
         let user = &plan.caller.user_id;
-        let id = generation.generation_id.parse::<GenerationId>().unwrap_or(plan.id);
+        let id = generation
+            .generation_id
+            .parse::<GenerationId>()
+            .unwrap_or(plan.id);
         loop {
             if status_of(&generation) != GenerationStatus::Running {
                 return self.stored(plan, id, generation).await;
             }
             if let Some(outcome) = self.inner.registry.wait(id, user).await {
-                let heavy = outcome.result.as_ref().is_some_and(|result| result.output.is_none());
-                return if heavy { self.stored(plan, id, outcome.generation).await } else { outcome };
+                let heavy = outcome
+                    .result
+                    .as_ref()
+                    .is_some_and(|result| result.output.is_none());
+                return if heavy {
+                    self.stored(plan, id, outcome.generation).await
+                } else {
+                    outcome
+                };
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
@@ -54,10 +66,21 @@ impl Seam {
                     return Outcome { generation, result: None, error: Some(Error::Draining) };
                 }
             }
-            match self.inner.ledger.get(&plan.caller, &generation.generation_id).await {
+            match self
+                .inner
+                .ledger
+                .get(&plan.caller, &generation.generation_id)
+                .await
+            {
                 Ok(row) => generation = row,
                 Err(Error::LedgerUnavailable) => {}
-                Err(error) => return Outcome { generation, result: None, error: Some(error) },
+                Err(error) => {
+                    return Outcome {
+                        generation,
+                        result: None,
+                        error: Some(error),
+                    };
+                }
             }
         }
     }
@@ -77,7 +100,11 @@ impl Seam {
             }),
         };
         if error.is_some() {
-            return Outcome { generation, result: None, error };
+            return Outcome {
+                generation,
+                result: None,
+                error,
+            };
         }
         let kept = match self.inner.registry.look(id, &plan.caller.user_id) {
             Some(Known::Settled(outcome)) => outcome.result.filter(|result| result.output.is_some()),
@@ -87,12 +114,19 @@ impl Seam {
             Some(result) => result,
             None => self.rebuilt(plan, &generation).await,
         };
-        Outcome { generation, result: Some(result), error: None }
+        Outcome {
+            generation,
+            result: Some(result),
+            error: None,
+        }
     }
 
     /// The result, put together again from the assets of the row.
     async fn rebuilt(&self, plan: &Plan, generation: &Generation) -> GenerationResult {
-        let mut result = GenerationResult { duration: generation.duration, ..GenerationResult::default() };
+        let mut result = GenerationResult {
+            duration: generation.duration,
+            ..GenerationResult::default()
+        };
         let mut outputs = Vec::new();
         for asset_id in &generation.asset_ids {
             let asset = match self.inner.assets.get(&plan.caller, asset_id).await {
@@ -118,7 +152,9 @@ impl Seam {
         }
         let output = match outputs.as_slice() {
             [] => {
-                result.persist_error.get_or_insert_with(|| "the output of the first call was not stored".to_owned());
+                result
+                    .persist_error
+                    .get_or_insert_with(|| "the output of the first call was not stored".to_owned());
                 Value::Null
             }
             [one] => one.clone(),

@@ -95,7 +95,15 @@ impl Ledger {
         mode: LedgerMode,
         timeout: Duration,
     ) -> Self {
-        Self { transport, signer, instance, spool, mode, timeout, warned: Arc::default() }
+        Self {
+            transport,
+            signer,
+            instance,
+            spool,
+            mode,
+            timeout,
+            warned: Arc::default(),
+        }
     }
 
     /// The generated client.
@@ -145,7 +153,9 @@ impl Ledger {
         }
         request.instance_id = self.instance.to_string();
         let unrecorded = row::unrecorded(&request, caller);
-        let answer = self.within(self.client().open_generation(self.request(request, caller))).await;
+        let answer = self
+            .within(self.client().open_generation(self.request(request, caller)))
+            .await;
         match answer.map_err(WriteError::from) {
             Ok(answer) => {
                 let generation = answer.generation.unwrap_or_default();
@@ -163,7 +173,10 @@ impl Ledger {
                 if !self.warned.swap(true, Ordering::Relaxed) {
                     tracing::warn!(code = ?status.code(), "the ledger cannot be reached, calls go unrecorded");
                 }
-                Ok(Opened::Created(Row::unrecorded(self.clone(), caller.clone(), &unrecorded), unrecorded))
+                Ok(Opened::Created(
+                    Row::unrecorded(self.clone(), caller.clone(), &unrecorded),
+                    unrecorded,
+                ))
             }
             Err(WriteError::Fenced) => Err(Error::LedgerUnavailable),
             Err(WriteError::Refused(status)) => Err(Error::Ledger(status)),
@@ -174,9 +187,17 @@ impl Ledger {
     ///
     /// # Errors
     /// What the ledger says.
-    pub async fn cancel(&self, caller: &Caller, generation_id: &str) -> Result<CancelGenerationResponse, Error> {
-        let request = CancelGenerationRequest { generation_id: generation_id.to_owned() };
-        let answer = self.within(self.client().cancel_generation(self.request(request, caller))).await;
+    pub async fn cancel(
+        &self,
+        caller: &Caller,
+        generation_id: &str,
+    ) -> Result<CancelGenerationResponse, Error> {
+        let request = CancelGenerationRequest {
+            generation_id: generation_id.to_owned(),
+        };
+        let answer = self
+            .within(self.client().cancel_generation(self.request(request, caller)))
+            .await;
         answer.map_err(|status| match WriteError::from(status) {
             WriteError::Refused(status) => Error::Ledger(status),
             WriteError::Unavailable(_) | WriteError::Fenced => Error::LedgerUnavailable,
@@ -188,8 +209,12 @@ impl Ledger {
     /// # Errors
     /// What the ledger says.
     pub async fn get(&self, caller: &Caller, generation_id: &str) -> Result<Generation, Error> {
-        let request = GetGenerationRequest { generation_id: generation_id.to_owned() };
-        let answer = self.within(self.client().get_generation(self.request(request, caller))).await;
+        let request = GetGenerationRequest {
+            generation_id: generation_id.to_owned(),
+        };
+        let answer = self
+            .within(self.client().get_generation(self.request(request, caller)))
+            .await;
         match answer.map_err(WriteError::from) {
             Ok(answer) => answer.generation.ok_or(Error::LedgerUnavailable),
             Err(WriteError::Refused(status)) => Err(Error::Ledger(status)),
@@ -202,20 +227,41 @@ impl Ledger {
         let mut client = self.client();
         let told = match write.clone() {
             Write::Bind(request) => {
-                let answer = self.within(client.bind_attempt(self.request(request, caller))).await?;
-                Told { cancelled: answer.cancelled, ..Told::default() }
+                let answer = self
+                    .within(client.bind_attempt(self.request(request, caller)))
+                    .await?;
+                Told {
+                    cancelled: answer.cancelled,
+                    ..Told::default()
+                }
             }
             Write::Observe(request) => {
-                let answer = self.within(client.observe_generation(self.request(request, caller))).await?;
-                Told { cancelled: answer.cancelled, ..Told::default() }
+                let answer = self
+                    .within(client.observe_generation(self.request(request, caller)))
+                    .await?;
+                Told {
+                    cancelled: answer.cancelled,
+                    ..Told::default()
+                }
             }
             Write::Close(request) => {
-                let answer = self.within(client.close_generation(self.request(request, caller))).await?;
-                Told { lost_race: answer.lost_race, generation: answer.generation, ..Told::default() }
+                let answer = self
+                    .within(client.close_generation(self.request(request, caller)))
+                    .await?;
+                Told {
+                    lost_race: answer.lost_race,
+                    generation: answer.generation,
+                    ..Told::default()
+                }
             }
             Write::Annotate(request) => {
-                let answer = self.within(client.annotate_generation(self.request(request, caller))).await?;
-                Told { generation: answer.generation, ..Told::default() }
+                let answer = self
+                    .within(client.annotate_generation(self.request(request, caller)))
+                    .await?;
+                Told {
+                    generation: answer.generation,
+                    ..Told::default()
+                }
             }
         };
         Ok(told)
@@ -249,7 +295,9 @@ impl Ledger {
         while let Some(entry) = self.spool.first() {
             match self.send(&entry.caller, &entry.write).await {
                 Ok(_) => {}
-                Err(WriteError::Unavailable(status)) if status.code() == Code::Internal && internal < MAX_INTERNAL => {
+                Err(WriteError::Unavailable(status))
+                    if status.code() == Code::Internal && internal < MAX_INTERNAL =>
+                {
                     internal += 1;
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -274,7 +322,10 @@ impl Ledger {
             let mut request = request.clone();
             request.evidence = true;
             if self.send(&entry.caller, &Write::Close(request)).await.is_err() {
-                tracing::warn!(generation_id = entry.write.generation_id(), "the ledger refuses a late outcome");
+                tracing::warn!(
+                    generation_id = entry.write.generation_id(),
+                    "the ledger refuses a late outcome"
+                );
             }
         }
     }
@@ -289,7 +340,12 @@ pub(crate) struct Told {
 }
 
 /// A bind request for a row.
-fn bind_request(row: &Row, request_id: &str, resume_token: Option<&str>, attempt: usize) -> BindAttemptRequest {
+fn bind_request(
+    row: &Row,
+    request_id: &str,
+    resume_token: Option<&str>,
+    attempt: usize,
+) -> BindAttemptRequest {
     BindAttemptRequest {
         generation_id: row.id_text().to_owned(),
         driver: Some(row.driver()),

@@ -26,7 +26,10 @@ impl Outcome {
     pub(crate) fn light(&self) -> Self {
         let mut light = self.clone();
         if let Some(result) = &mut light.result {
-            let output = result.output.take().and_then(|output| Value::try_from(output).ok());
+            let output = result
+                .output
+                .take()
+                .and_then(|output| Value::try_from(output).ok());
             result.output = output.filter(is_light).map(|output| (&output).into());
         }
         light

@@ -94,13 +94,20 @@ async fn upload(
             Ok(asset) => return Ok(asset),
             Err(status) => status,
         };
-        let final_answer =
-            matches!(status.code(), Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::NotFound);
+        let final_answer = matches!(
+            status.code(),
+            Code::InvalidArgument | Code::OutOfRange | Code::PermissionDenied | Code::NotFound
+        );
         tracing::warn!(code = ?status.code(), "an output could not be stored");
         let Some(pause) = pauses.next().filter(|_| !final_answer) else {
             return Err(status.message().to_owned());
         };
-        if stop.token().run_until_cancelled(tokio::time::sleep(*pause)).await.is_none() {
+        if stop
+            .token()
+            .run_until_cancelled(tokio::time::sleep(*pause))
+            .await
+            .is_none()
+        {
             return Err("the call was stopped before its output was stored".to_owned());
         }
     }
@@ -125,7 +132,10 @@ fn metadata(plan: &Plan, output: &Output, index: usize) -> MapValue {
     let mut facts = Map::from([
         ("generation_id".to_owned(), Value::from(plan.id.to_string())),
         ("output_key".to_owned(), "output".into()),
-        ("output_index".to_owned(), Value::Int(i64::try_from(index).unwrap_or(0))),
+        (
+            "output_index".to_owned(),
+            Value::Int(i64::try_from(index).unwrap_or(0)),
+        ),
         ("provider".to_owned(), plan.provider.id().into()),
         ("model".to_owned(), plan.model.as_str().into()),
         ("capability".to_owned(), plan.capability.as_str().into()),
@@ -156,13 +166,21 @@ fn metadata(plan: &Plan, output: &Output, index: usize) -> MapValue {
 fn name(plan: &Plan, extension: &str, number: Option<usize>) -> String {
     let id = plan.id.to_string();
     let short = id.get(id.len().saturating_sub(8)..).unwrap_or(&id);
-    let base = plan.name.clone().unwrap_or_else(|| format!("{}-{short}", plan.capability.as_str()));
+    let base = plan
+        .name
+        .clone()
+        .unwrap_or_else(|| format!("{}-{short}", plan.capability.as_str()));
     let known = format!(".{extension}");
     let (stem, ending) = match base.rsplit_once('.') {
-        Some((stem, own)) if !stem.is_empty() && own.len() <= 5 && !own.contains(' ') => (stem.to_owned(), format!(".{own}")),
+        Some((stem, own)) if !stem.is_empty() && own.len() <= 5 && !own.contains(' ') => {
+            (stem.to_owned(), format!(".{own}"))
+        }
         Some(_) | None => (base, known),
     };
-    number.map_or_else(|| format!("{stem}{ending}"), |number| format!("{stem}-{number}{ending}"))
+    number.map_or_else(
+        || format!("{stem}{ending}"),
+        |number| format!("{stem}-{number}{ending}"),
+    )
 }
 
 fn extension(mime: &str) -> &'static str {
@@ -191,7 +209,11 @@ fn stored(output: Output, asset: &Asset) -> Value {
         Output::Text(text) => text.into(),
         Output::Media(media) => {
             let by_asset = reference(asset);
-            Value::media(MediaRef { kind: media.kind.to_owned(), extra: media.extra, ..by_asset })
+            Value::media(MediaRef {
+                kind: media.kind.to_owned(),
+                extra: media.extra,
+                ..by_asset
+            })
         }
     }
 }

@@ -85,8 +85,10 @@ impl Plan {
             cancel_on_disconnect,
             deadline,
         } = request;
-        let capability = Capability::parse(&capability)
-            .ok_or_else(|| Error::UnknownCapability { capability, who: "no provider".to_owned() })?;
+        let capability = Capability::parse(&capability).ok_or_else(|| Error::UnknownCapability {
+            capability,
+            who: "no provider".to_owned(),
+        })?;
         let provider = directory.get(&provider)?;
         let model = resolve(provider.as_ref(), model, capability)?;
         let params = params.unwrap_or_default().try_into();
@@ -102,17 +104,25 @@ impl Plan {
         };
         let id = match generation_id.filter(|id| !id.is_empty()) {
             None => GenerationId::new(),
-            Some(id) => id.parse().map_err(|_| invalid("generation_id", "must be a UUID"))?,
+            Some(id) => id
+                .parse()
+                .map_err(|_| invalid("generation_id", "must be a UUID"))?,
         };
         if idempotency_key.as_ref().is_some_and(|key| key.len() > 512) {
             return Err(invalid("idempotency_key", "must be at most 512 bytes"));
         }
-        let name = persist.as_ref().and_then(|persist| persist.name.clone()).filter(|name| !name.is_empty());
+        let name = persist
+            .as_ref()
+            .and_then(|persist| persist.name.clone())
+            .filter(|name| !name.is_empty());
         if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME) {
             return Err(invalid("persist.name", "must be at most 200 characters"));
         }
         if let Some(missing) = provider.missing() {
-            return Err(Error::MissingCredential { provider: provider.id().to_owned(), missing });
+            return Err(Error::MissingCredential {
+                provider: provider.id().to_owned(),
+                missing,
+            });
         }
         let origin = origin::complete(origin);
         let quantities = Quantities::of_request(capability, Params(&params));
@@ -170,13 +180,19 @@ pub fn charge(quote: &Quote) -> Charge {
 }
 
 fn invalid(field: &'static str, wrong: impl Into<String>) -> Error {
-    Error::Invalid { field, wrong: wrong.into() }
+    Error::Invalid {
+        field,
+        wrong: wrong.into(),
+    }
 }
 
 fn resolve(provider: &dyn Provider, model: String, capability: Capability) -> Result<String, Error> {
     let models = provider.models();
     let able = |model: &crate::provider::Model| model.capabilities.contains(&capability);
-    let cannot = |who: String| Error::UnknownCapability { capability: capability.as_str().to_owned(), who };
+    let cannot = |who: String| Error::UnknownCapability {
+        capability: capability.as_str().to_owned(),
+        who,
+    };
     let Some(default) = models.iter().find(|model| able(model)) else {
         return Err(cannot(provider.id().to_owned()));
     };
@@ -186,9 +202,10 @@ fn resolve(provider: &dyn Provider, model: String, capability: Capability) -> Re
     match models.iter().find(|known| known.id == model) {
         Some(known) if able(known) => Ok(model),
         Some(known) if !provider.takes_any_model() => Err(cannot(format!("{}/{}", provider.id(), known.id))),
-        None if !provider.takes_any_model() => {
-            Err(Error::UnknownModel { provider: provider.id().to_owned(), model })
-        }
+        None if !provider.takes_any_model() => Err(Error::UnknownModel {
+            provider: provider.id().to_owned(),
+            model,
+        }),
         Some(_) | None => Ok(model),
     }
 }
@@ -196,13 +213,19 @@ fn resolve(provider: &dyn Provider, model: String, capability: Capability) -> Re
 /// What every provider needs for a capability.
 fn check(capability: Capability, params: Params<'_>) -> Result<(), Error> {
     match capability {
-        Capability::TextToImage if params.text("prompt").is_none() => Err(invalid("params.prompt", "must not be empty")),
+        Capability::TextToImage if params.text("prompt").is_none() => {
+            Err(invalid("params.prompt", "must not be empty"))
+        }
         Capability::TextToSpeech if params.first_text(&["text", "input", "prompt"]).is_none() => {
             Err(invalid("params.text", "must not be empty"))
         }
         Capability::GenerateMessage
             if params.text("prompt").is_none()
-                && params.0.get("messages").and_then(|messages| messages.as_list()).is_none_or(<[_]>::is_empty) =>
+                && params
+                    .0
+                    .get("messages")
+                    .and_then(|messages| messages.as_list())
+                    .is_none_or(<[_]>::is_empty) =>
         {
             Err(invalid("params.messages", "must not be empty without a prompt"))
         }

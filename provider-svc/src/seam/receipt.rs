@@ -39,14 +39,24 @@ impl Stated {
     /// A charge without details.
     #[must_use]
     pub fn of(cost: Money) -> Self {
-        Self { cost, billing_unit: None, quantity: None, unit_price: None, breakdown: None, total: false }
+        Self {
+            cost,
+            billing_unit: None,
+            quantity: None,
+            unit_price: None,
+            breakdown: None,
+            total: false,
+        }
     }
 
     /// A charge in US dollars out of a number of a provider's JSON. NaN and infinities are refused with a warning.
     #[must_use]
     pub fn from_f64(amount: f64) -> Option<Self> {
         // Through the shortest text, so that 0.1 stays 0.1.
-        let exact = amount.is_finite().then(|| amount.to_string().parse::<Decimal>().ok()).flatten();
+        let exact = amount
+            .is_finite()
+            .then(|| amount.to_string().parse::<Decimal>().ok())
+            .flatten();
         if exact.is_none() {
             tracing::warn!("a provider stated a charge that is no number");
         }
@@ -75,7 +85,10 @@ impl Receipt {
     /// The latest request id.
     #[must_use]
     pub fn request_id(&self) -> Option<&str> {
-        self.attempts.iter().rev().find_map(|attempt| attempt.request_id.as_deref())
+        self.attempts
+            .iter()
+            .rev()
+            .find_map(|attempt| attempt.request_id.as_deref())
     }
 
     /// The charge of the call: the stated total, else the exact sum over its attempts. `None` when none was stated, or
@@ -103,7 +116,10 @@ impl Receipt {
                     fresh = Some(self.attempts.len());
                 }
                 Some(_) | None => {
-                    self.attempts.push(Attempt { request_id: Some(id.to_owned()), charge: None });
+                    self.attempts.push(Attempt {
+                        request_id: Some(id.to_owned()),
+                        charge: None,
+                    });
                     fresh = Some(self.attempts.len());
                 }
             }
@@ -116,7 +132,10 @@ impl Receipt {
                     self.attempts.push(Attempt::default());
                 }
                 if let Some(last) = self.attempts.last_mut() {
-                    let sum = last.charge.as_ref().map_or_else(|| Some(charge.clone()), |old| added(old, &charge));
+                    let sum = last
+                        .charge
+                        .as_ref()
+                        .map_or_else(|| Some(charge.clone()), |old| added(old, &charge));
                     if sum.is_none() {
                         tracing::warn!("a provider stated charges in two currencies for one attempt");
                     }
@@ -170,13 +189,22 @@ impl ReceiptCell {
     /// A cell that tells a binder of request ids.
     #[must_use]
     pub fn bound_by(binder: Arc<dyn Binder>) -> Self {
-        Self { inner: Arc::new(Inner { receipt: Mutex::default(), binder: Some(binder) }) }
+        Self {
+            inner: Arc::new(Inner {
+                receipt: Mutex::default(),
+                binder: Some(binder),
+            }),
+        }
     }
 
     /// What was recorded so far.
     #[must_use]
     pub fn read(&self) -> Receipt {
-        self.inner.receipt.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner
+            .receipt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Runs a future whose records land here. As cancel safe as the future.
@@ -186,7 +214,12 @@ impl ReceiptCell {
 
     /// Records into this cell.
     pub async fn record(&self, request_id: Option<&str>, charge: Option<Stated>) {
-        let fresh = self.inner.receipt.lock().unwrap_or_else(PoisonError::into_inner).merge(request_id, charge);
+        let fresh = self
+            .inner
+            .receipt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .merge(request_id, charge);
         if let (Some(attempt), Some(id), Some(binder)) = (fresh, request_id, &self.inner.binder) {
             binder.bind(attempt, id).await;
         }
@@ -234,7 +267,10 @@ mod tests {
             record("acme", Some("r1"), None).await;
         })
         .await;
-        let expected = Attempt { request_id: Some("r1".to_owned()), charge: Some(usd("0.42")) };
+        let expected = Attempt {
+            request_id: Some("r1".to_owned()),
+            charge: Some(usd("0.42")),
+        };
         assert_eq!(cell.read().attempts, [expected]);
         assert_eq!(cell.read().charge(), Some(usd("0.42")));
     }
@@ -249,8 +285,18 @@ mod tests {
         assert_eq!(receipt.attempts.len(), 2);
         assert_eq!(receipt.request_id(), Some("r2"));
         assert_eq!(receipt.charge().map(|charge| charge.cost), Some(usd("1.47").cost));
-        cell.record(None, Some(Stated { total: true, ..usd("1.40") })).await;
-        assert_eq!(cell.read().charge().map(|charge| charge.cost), Some(usd("1.40").cost));
+        cell.record(
+            None,
+            Some(Stated {
+                total: true,
+                ..usd("1.40")
+            }),
+        )
+        .await;
+        assert_eq!(
+            cell.read().charge().map(|charge| charge.cost),
+            Some(usd("1.40").cost)
+        );
     }
 
     #[tokio::test]
@@ -265,9 +311,14 @@ mod tests {
         let tasks = Tasks::new();
         let cell = ReceiptCell::default();
         cell.scope(async {
-            tasks.spawn("bare", record("acme", Some("lost"), None)).await.expect("no panic");
+            tasks
+                .spawn("bare", record("acme", Some("lost"), None))
+                .await
+                .expect("no panic");
             assert_eq!(cell.read().request_id(), None);
-            spawn_scoped(&tasks, "scoped", record("acme", Some("kept"), None)).await.expect("no panic");
+            spawn_scoped(&tasks, "scoped", record("acme", Some("kept"), None))
+                .await
+                .expect("no panic");
         })
         .await;
         assert_eq!(cell.read().request_id(), Some("kept"));
@@ -284,7 +335,12 @@ mod tests {
     #[tokio::test]
     async fn inner_scopes_hide_outer_ones() {
         let (outer, inner) = (ReceiptCell::default(), ReceiptCell::default());
-        outer.scope(async { inner.scope(record("acme", Some("in"), None)).await }).await;
-        assert_eq!((outer.read().request_id(), inner.read().request_id()), (None, Some("in")));
+        outer
+            .scope(async { inner.scope(record("acme", Some("in"), None)).await })
+            .await;
+        assert_eq!(
+            (outer.read().request_id(), inner.read().request_id()),
+            (None, Some("in"))
+        );
     }
 }

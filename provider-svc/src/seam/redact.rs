@@ -2,9 +2,9 @@
 //!
 //! Pure, total and applied once, before the row is opened and the first message is sent.
 
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use atelier_proto::value::{BytesForm, Map, MediaRef, Value, to_json};
 
@@ -38,7 +38,10 @@ pub fn redact(params: &Map) -> Map {
 }
 
 fn map(entries: &Map, depth: usize) -> Map {
-    entries.iter().map(|(key, inner)| (key.clone(), value(Some(key), inner, depth))).collect()
+    entries
+        .iter()
+        .map(|(key, inner)| (key.clone(), value(Some(key), inner, depth)))
+        .collect()
 }
 
 fn value(key: Option<&str>, inner: &Value, depth: usize) -> Value {
@@ -50,7 +53,13 @@ fn value(key: Option<&str>, inner: &Value, depth: usize) -> Value {
     }
     match inner {
         Value::Null | Value::Bool(_) | Value::Int(_) => inner.clone(),
-        Value::Float(number) => if number.is_finite() { inner.clone() } else { Value::Null },
+        Value::Float(number) => {
+            if number.is_finite() {
+                inner.clone()
+            } else {
+                Value::Null
+            }
+        }
         Value::Str(content) => string(key, content),
         Value::Bytes(content) => blob(content.len()),
         Value::List(values) => list(values, depth),
@@ -67,15 +76,20 @@ fn list(values: &[Value], depth: usize) -> Value {
 }
 
 fn object(entries: &Map, depth: usize) -> Value {
-    if let (Some("Buffer"), Some(data)) =
-        (entries.get("type").and_then(Value::as_str), entries.get("data").and_then(Value::as_list))
-        && data.iter().all(is_byte)
+    if let (Some("Buffer"), Some(data)) = (
+        entries.get("type").and_then(Value::as_str),
+        entries.get("data").and_then(Value::as_list),
+    ) && data.iter().all(is_byte)
     {
         return blob(data.len());
     }
     let numbered = entries.len() >= MIN_BLOB
         && (0..entries.len()).all(|index| entries.get(&index.to_string()).is_some_and(is_byte));
-    if numbered { blob(entries.len()) } else { Value::map(map(entries, depth + 1)) }
+    if numbered {
+        blob(entries.len())
+    } else {
+        Value::map(map(entries, depth + 1))
+    }
 }
 
 /// A reference keeps what names the media; inline bytes become their count.
@@ -85,9 +99,17 @@ fn reference(media: &MediaRef, depth: usize) -> Value {
     if media.data.is_none()
         && let Value::Str(uri) = &uri
     {
-        return Value::media(MediaRef { uri: uri.to_string(), data: None, extra, ..media.clone() });
+        return Value::media(MediaRef {
+            uri: uri.to_string(),
+            data: None,
+            extra,
+            ..media.clone()
+        });
     }
-    let mut out = Map::from([("type".to_owned(), Value::from(media.kind.as_str())), ("uri".to_owned(), uri)]);
+    let mut out = Map::from([
+        ("type".to_owned(), Value::from(media.kind.as_str())),
+        ("uri".to_owned(), uri),
+    ]);
     for (key, field) in [("asset_id", &media.asset_id), ("mime_type", &media.mime_type)] {
         if let Some(field) = field {
             out.insert(key.to_owned(), field.as_str().into());
@@ -116,7 +138,11 @@ fn string(key: Option<&str>, content: &str) -> Value {
         return blob(length);
     }
     let length = content.chars().count();
-    if length > 2_000 { cut(length) } else { content.into() }
+    if length > 2_000 {
+        cut(length)
+    } else {
+        content.into()
+    }
 }
 
 fn kept_text(content: &str) -> Value {
@@ -125,14 +151,20 @@ fn kept_text(content: &str) -> Value {
         return content.into();
     }
     let head: String = content.chars().take(2_000).collect();
-    note([("truncated", true.into()), ("length", count(length)), ("head", head.into())])
+    note([
+        ("truncated", true.into()),
+        ("length", count(length)),
+        ("head", head.into()),
+    ])
 }
 
 /// Replaces the largest values until the bag is small enough.
 fn fit(mut bag: Map) -> Map {
     let size = |inner: &Value| to_json(inner, BytesForm::Tagged).to_string().len();
-    let mut sizes: Vec<(usize, String)> =
-        bag.iter().map(|(key, inner)| (size(inner) + key.len() + 4, key.clone())).collect();
+    let mut sizes: Vec<(usize, String)> = bag
+        .iter()
+        .map(|(key, inner)| (size(inner) + key.len() + 4, key.clone()))
+        .collect();
     let mut total: usize = sizes.iter().map(|(size, _)| size).sum();
     if total <= MAX_BAG {
         return bag;
@@ -149,7 +181,10 @@ fn fit(mut bag: Map) -> Map {
         let after = size(&mark) + key.len() + 4;
         if after >= before {
             // Only small values are left, so there are very many of them.
-            return Map::from([("truncated".to_owned(), true.into()), ("length".to_owned(), count(total))]);
+            return Map::from([
+                ("truncated".to_owned(), true.into()),
+                ("length".to_owned(), count(total)),
+            ]);
         }
         bag.insert(key, mark);
         total = total - before + after;
@@ -170,7 +205,12 @@ fn cut(length: usize) -> Value {
 }
 
 fn note<const N: usize>(facts: [(&str, Value); N]) -> Value {
-    Value::map(facts.into_iter().map(|(key, fact)| (key.to_owned(), fact)).collect())
+    Value::map(
+        facts
+            .into_iter()
+            .map(|(key, fact)| (key.to_owned(), fact))
+            .collect(),
+    )
 }
 
 fn count(length: usize) -> Value {

@@ -38,7 +38,10 @@ struct Inner {
 }
 impl Default for Inner {
     fn default() -> Self {
-        Self { state: Mutex::default(), version: watch::Sender::new(0) }
+        Self {
+            state: Mutex::default(),
+            version: watch::Sender::new(0),
+        }
     }
 }
 #[derive(Default)]
@@ -67,7 +70,11 @@ impl Stop {
     /// Why it was tripped; `None` while it was not.
     #[must_use]
     pub fn cause(&self) -> Option<StopCause> {
-        if self.token.is_cancelled() { self.cause.get().copied() } else { None }
+        if self.token.is_cancelled() {
+            self.cause.get().copied()
+        } else {
+            None
+        }
     }
 
     /// The token that is tripped.
@@ -83,7 +90,7 @@ pub enum Known {
     /// It runs here.
     Running,
     /// It was settled here.
-    Settled(Outcome),
+    Settled(Box<Outcome>),
 }
 
 /// A call that is driven here. Dropped without an outcome, it just disappears.
@@ -100,9 +107,18 @@ impl Registry {
     /// Enters a call. The guard takes it out again.
     pub fn enter(&self, id: GenerationId, user: &str) -> Driving {
         let stop = Stop::default();
-        let entry = Entry { user: user.to_owned(), stop: stop.clone() };
+        let entry = Entry {
+            user: user.to_owned(),
+            stop: stop.clone(),
+        };
         self.lock().running.insert(id, entry);
-        Driving { registry: self.clone(), id, user: user.to_owned(), stop, done: false }
+        Driving {
+            registry: self.clone(),
+            id,
+            user: user.to_owned(),
+            stop,
+            done: false,
+        }
     }
 
     /// Trips the call of a user; false when it does not run here. A foreign call does not exist.
@@ -116,7 +132,12 @@ impl Registry {
     }
 
     fn trip_where(&self, id: GenerationId, cause: StopCause, allowed: impl Fn(&Entry) -> bool) -> bool {
-        let stop = self.lock().running.get(&id).filter(|entry| allowed(entry)).map(|entry| entry.stop.clone());
+        let stop = self
+            .lock()
+            .running
+            .get(&id)
+            .filter(|entry| allowed(entry))
+            .map(|entry| entry.stop.clone());
         stop.is_some_and(|stop| {
             stop.trip(cause);
             true
@@ -139,7 +160,7 @@ impl Registry {
         let mut settled = state.settled.iter().rev();
         settled
             .find(|(known, owner, _)| *known == id && owner == user)
-            .map(|(_, _, outcome)| Known::Settled(outcome.clone()))
+            .map(|(_, _, outcome)| Known::Settled(Box::new(outcome.clone())))
     }
 
     /// Waits for the outcome of a call; `None` at once when it is not known, or when it went away without one. Cancel
@@ -149,7 +170,7 @@ impl Registry {
         loop {
             match self.look(id, user) {
                 None => return None,
-                Some(Known::Settled(outcome)) => return Some(outcome),
+                Some(Known::Settled(outcome)) => return Some(*outcome),
                 Some(Known::Running) => version.changed().await.ok()?,
             }
         }

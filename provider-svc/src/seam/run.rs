@@ -68,7 +68,9 @@ impl Seam {
     /// A seam over its parts.
     #[must_use]
     pub fn new(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The ledger that it writes to.
@@ -100,14 +102,22 @@ impl Seam {
     ///
     /// # Errors
     /// Everything that can be wrong before there is a row.
-    pub async fn start(&self, caller: Caller, request: RunGenerationRequest, feed: Feed) -> Result<(), Error> {
+    pub async fn start(
+        &self,
+        caller: Caller,
+        request: RunGenerationRequest,
+        feed: Feed,
+    ) -> Result<(), Error> {
         let plan = Plan::new(caller, request, &self.inner.directory, &self.inner.catalog)?;
         if self.inner.tasks.stopping() {
             return Err(Error::Draining);
         }
         let (opened, wait) = oneshot::channel();
         let seam = self.clone();
-        let _follower = self.inner.tasks.spawn("generation", Box::pin(seam.follow(plan, feed, opened)));
+        let _follower = self
+            .inner
+            .tasks
+            .spawn("generation", Box::pin(seam.follow(plan, feed, opened)));
         wait.await.unwrap_or(Err(Error::Died))
     }
 
@@ -115,11 +125,19 @@ impl Seam {
     ///
     /// # Errors
     /// What the ledger says; not for calls that are settled, unknown or somebody else's.
-    pub async fn cancel(&self, caller: &Caller, generation_id: &str) -> Result<CancelGenerationResponse, Error> {
+    pub async fn cancel(
+        &self,
+        caller: &Caller,
+        generation_id: &str,
+    ) -> Result<CancelGenerationResponse, Error> {
         let answer = self.inner.ledger.cancel(caller, generation_id).await?;
         let id = generation_id.parse::<GenerationId>().ok();
         let aborted = answer.cancelled
-            && id.is_some_and(|id| self.inner.registry.trip(id, &caller.user_id, StopCause::RowCancelled));
+            && id.is_some_and(|id| {
+                self.inner
+                    .registry
+                    .trip(id, &caller.user_id, StopCause::RowCancelled)
+            });
         Ok(CancelGenerationResponse {
             cancelled: answer.cancelled,
             status: answer.status,
@@ -161,7 +179,15 @@ impl Seam {
         let cell = ReceiptCell::bound_by(Arc::new(row.clone()));
         let gone = feed.gone().clone();
         let ends_with_reader = plan.cancel_on_disconnect && !plan.background;
-        let running = Running { plan, row, opened, cell, feed, stop: stop.clone(), started: Instant::now() };
+        let running = Running {
+            plan,
+            row,
+            opened,
+            cell,
+            feed,
+            stop: stop.clone(),
+            started: Instant::now(),
+        };
         let watch = async move {
             gone.cancelled().await;
             if ends_with_reader {
@@ -179,7 +205,12 @@ impl Seam {
             Some(Error::Cancelled(_)) => "cancelled",
             Some(_) => "failed",
         };
-        metrics::call(running.plan.provider.id(), running.plan.capability.as_str(), word, took);
+        metrics::call(
+            running.plan.provider.id(),
+            running.plan.capability.as_str(),
+            word,
+            took,
+        );
         // K13: waiters first, then the one who asked.
         driving.settle(outcome.light());
         deliver(&running.feed, outcome, false);
@@ -197,12 +228,19 @@ impl Seam {
 
 /// The row, as a message.
 pub(super) fn prediction(generation: &Generation, joined: bool) -> Event {
-    Event::Prediction(Prediction { generation: Some(generation.clone()), joined })
+    Event::Prediction(Prediction {
+        generation: Some(generation.clone()),
+        joined,
+    })
 }
 
 /// The end of a call, as messages.
 pub(super) fn deliver(feed: &Feed, outcome: Outcome, joined: bool) {
-    let Outcome { generation, result, error } = outcome;
+    let Outcome {
+        generation,
+        result,
+        error,
+    } = outcome;
     if let Some(result) = result.filter(|_| error.is_none()) {
         feed.send(Event::Result(result));
     }

@@ -33,8 +33,18 @@ impl Seam {
         }
         let usage = finished.usage;
         let quantities = plan.quantities.clone().with_result(&finished);
-        let quote = self.inner.catalog.price(plan.provider.id(), &plan.model, &quantities);
-        let persisted = persist(&self.inner.assets, plan, finished, &self.inner.save_pauses, &running.stop).await;
+        let quote = self
+            .inner
+            .catalog
+            .price(plan.provider.id(), &plan.model, &quantities);
+        let persisted = persist(
+            &self.inner.assets,
+            plan,
+            finished,
+            &self.inner.save_pauses,
+            &running.stop,
+        )
+        .await;
         if running.stop.cause().is_some() {
             return self.stopped_with(running, None, persisted.asset_ids()).await;
         }
@@ -52,7 +62,11 @@ impl Seam {
             persisted: match output_status {
                 OutputStatus::None => "none",
                 OutputStatus::Unavailable => "lost",
-                _ => "assets",
+                OutputStatus::Ready
+                | OutputStatus::Unspecified
+                | OutputStatus::Pending
+                | OutputStatus::Saving
+                | OutputStatus::Retrying => "assets",
             },
             duration: running.started.elapsed(),
             facets: facets(output_status),
@@ -74,7 +88,11 @@ impl Seam {
             persist_error: persisted.error,
             ledger_pending: closed.pending,
         };
-        Outcome { generation, result: Some(result), error: None }
+        Outcome {
+            generation,
+            result: Some(result),
+            error: None,
+        }
     }
 
     /// The provider failed, or could not be asked.
@@ -89,18 +107,18 @@ impl Seam {
         } else {
             SubmissionStatus::Submitted
         };
-        let provider = if failure.sent { ProviderStatus::Failed } else { ProviderStatus::Unspecified };
+        let provider = if failure.sent {
+            ProviderStatus::Failed
+        } else {
+            ProviderStatus::Unspecified
+        };
         let close = Close {
             status: GenerationStatus::Failed,
             receipt: receipt(running),
             unpriced_reason: Some(unpriced(&failure).to_owned()),
             persisted: "none",
             error: Some(failure.message.chars().take(MAX_ERROR).collect()),
-            error_code: Some(if failure.reason == Some("ledger_unavailable") {
-                "LEDGER_UNAVAILABLE"
-            } else {
-                failure.error_code()
-            }),
+            error_code: Some(failure.error_code()),
             duration: running.started.elapsed(),
             facets: Facets {
                 submission: submission.into(),
@@ -115,7 +133,14 @@ impl Seam {
         if closed.lost_race && status_of(&generation) != GenerationStatus::Failed {
             return self.lost(running, generation, Vec::new()).await;
         }
-        Outcome { generation, result: None, error: Some(Error::Failed { id: running.plan.id, failure }) }
+        Outcome {
+            generation,
+            result: None,
+            error: Some(Error::Failed {
+                id: running.plan.id,
+                failure,
+            }),
+        }
     }
 
     /// The call was told to stop.
@@ -150,14 +175,24 @@ impl Seam {
                 generation = Some(running.row.close(close).await.generation.unwrap_or(local));
             }
         }
-        let told = running.row.annotate(receipt(running), asset_ids, answer.map(CancelAnswer::as_str)).await;
+        let told = running
+            .row
+            .annotate(receipt(running), asset_ids, answer.map(CancelAnswer::as_str))
+            .await;
         let read = match told {
             Some(told) => Some(told),
             None => running.row.read().await,
         };
         let generation = read.or(generation).unwrap_or_else(|| {
             let status = GenerationStatus::Cancelled;
-            self.settled(running, &Close { status, duration: running.started.elapsed(), ..Close::default() })
+            self.settled(
+                running,
+                &Close {
+                    status,
+                    duration: running.started.elapsed(),
+                    ..Close::default()
+                },
+            )
         });
         let id = running.plan.id;
         let error = if interrupted && status_of(&generation) != GenerationStatus::Cancelled {
@@ -165,7 +200,11 @@ impl Seam {
         } else {
             Error::Cancelled(id)
         };
-        Outcome { generation, result: None, error: Some(error) }
+        Outcome {
+            generation,
+            result: None,
+            error: Some(error),
+        }
     }
 
     /// Somebody else closed the row first. What we know is added to it, and the caller is told who won.
@@ -185,7 +224,11 @@ impl Seam {
             | GenerationStatus::Completed
             | GenerationStatus::Unspecified => Error::Interrupted(id),
         };
-        Outcome { generation, result: None, error: Some(error) }
+        Outcome {
+            generation,
+            result: None,
+            error: Some(error),
+        }
     }
 
     /// The row as it will be once the ledger knows of it.
@@ -196,7 +239,14 @@ impl Seam {
             (Some(stated), _) => (Some(stated), "provider"),
             (None, catalog) => (catalog.as_ref(), "model-catalog"),
         };
-        if let Some(Charge { cost, billing_unit, quantity, unit_price, breakdown: _ }) = charge.cloned() {
+        if let Some(Charge {
+            cost,
+            billing_unit,
+            quantity,
+            unit_price,
+            breakdown: _,
+        }) = charge.cloned()
+        {
             generation.cost = cost;
             generation.billing_unit = billing_unit;
             generation.quantity = quantity;
@@ -229,7 +279,14 @@ pub(super) fn receipt(running: &Running) -> Option<Receipt> {
 }
 
 fn stated_charge(stated: &Stated) -> Charge {
-    let Stated { cost, billing_unit, quantity, unit_price, breakdown, total: _ } = stated;
+    let Stated {
+        cost,
+        billing_unit,
+        quantity,
+        unit_price,
+        breakdown,
+        total: _,
+    } = stated;
     let cost = Money::new(cost.amount, cost.currency.clone());
     Charge {
         cost: Some((&cost).into()),

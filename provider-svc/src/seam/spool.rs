@@ -29,6 +29,7 @@ const MAX_BYTES: u64 = 64 * 1024 * 1024;
 
 /// A write that its driver owes the ledger.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "most of what waits are closes")]
 pub enum Write {
     /// A request id.
     Bind(BindAttemptRequest),
@@ -86,8 +87,16 @@ pub struct Entry {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 enum Line {
-    Write { number: u64, user: String, scopes: Vec<String>, kind: String, body: String },
-    Done { number: u64 },
+    Write {
+        number: u64,
+        user: String,
+        scopes: Vec<String>,
+        kind: String,
+        body: String,
+    },
+    Done {
+        number: u64,
+    },
 }
 
 /// The spool of one data folder. Clones are the same spool.
@@ -115,7 +124,11 @@ impl Spool {
     pub fn open(folder: &Path, tasks: Tasks) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join("provider-spool.jsonl");
-        let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+        let mut file = OpenOptions::new()
+            .create(true)
+            .read(true)
+            .append(true)
+            .open(path)?;
         let mut text = String::new();
         file.read_to_string(&mut text)?;
         let mut waiting = VecDeque::new();
@@ -123,11 +136,27 @@ impl Spool {
         for line in text.lines() {
             match read(line) {
                 Some(Line::Done { number }) => waiting.retain(|entry: &Entry| entry.number != number),
-                Some(Line::Write { number, user, scopes, kind, body }) => {
+                Some(Line::Write {
+                    number,
+                    user,
+                    scopes,
+                    kind,
+                    body,
+                }) => {
                     next = next.max(number + 1);
-                    let write = STANDARD.decode(body).ok().and_then(|bytes| Write::decode(&kind, &bytes));
+                    let write = STANDARD
+                        .decode(body)
+                        .ok()
+                        .and_then(|bytes| Write::decode(&kind, &bytes));
                     if let Some(write) = write {
-                        waiting.push_back(Entry { number, caller: Caller { user_id: user, scopes }, write });
+                        waiting.push_back(Entry {
+                            number,
+                            caller: Caller {
+                                user_id: user,
+                                scopes,
+                            },
+                            write,
+                        });
                     }
                 }
                 None => tracing::warn!("a line of the spool cannot be read"),
@@ -137,12 +166,26 @@ impl Spool {
             file.write_all(b"\n")?;
         }
         if !waiting.is_empty() {
-            tracing::info!(entries = waiting.len(), "writes wait for the ledger since the last start");
+            tracing::info!(
+                entries = waiting.len(),
+                "writes wait for the ledger since the last start"
+            );
         }
         metrics::spool_entries(waiting.len());
         let bytes = file.seek(SeekFrom::End(0))?;
-        let state = State { file, bytes, next, waiting };
-        Ok(Self { inner: Arc::new(Inner { state: Mutex::new(state), filled: Notify::new(), tasks }) })
+        let state = State {
+            file,
+            bytes,
+            next,
+            waiting,
+        };
+        Ok(Self {
+            inner: Arc::new(Inner {
+                state: Mutex::new(state),
+                filled: Notify::new(),
+                tasks,
+            }),
+        })
     }
 
     /// Whether there is no room for the outcomes of further calls.
@@ -167,13 +210,20 @@ impl Spool {
     /// Whether a write of this row waits; later ones must wait behind it.
     #[must_use]
     pub fn holds(&self, generation_id: &str) -> bool {
-        self.lock().waiting.iter().any(|entry| entry.write.generation_id() == generation_id)
+        self.lock()
+            .waiting
+            .iter()
+            .any(|entry| entry.write.generation_id() == generation_id)
     }
 
     /// Keeps a write. On disk when this returns; when the disk fails it is kept in memory and said so.
     pub async fn keep(&self, caller: Caller, write: Write) {
         let spool = self.clone();
-        let kept = self.inner.tasks.spawn_blocking("spool", move || spool.append(caller, write)).await;
+        let kept = self
+            .inner
+            .tasks
+            .spawn_blocking("spool", move || spool.append(caller, write))
+            .await;
         if !matches!(kept, Ok(Ok(()))) {
             tracing::error!("the spool cannot be written, an outcome is in memory only");
         }
@@ -192,7 +242,11 @@ impl Spool {
             kind: kind.to_owned(),
             body: STANDARD.encode(body),
         };
-        state.waiting.push_back(Entry { number, caller, write });
+        state.waiting.push_back(Entry {
+            number,
+            caller,
+            write,
+        });
         metrics::spool_entries(state.waiting.len());
         state.line(&line)
     }
@@ -259,7 +313,10 @@ mod tests {
     use super::*;
 
     fn close(id: &str) -> Write {
-        Write::Close(CloseGenerationRequest { generation_id: id.to_owned(), ..CloseGenerationRequest::default() })
+        Write::Close(CloseGenerationRequest {
+            generation_id: id.to_owned(),
+            ..CloseGenerationRequest::default()
+        })
     }
 
     #[tokio::test]
@@ -280,7 +337,10 @@ mod tests {
         let spool = Spool::open(folder.path(), Tasks::new()).expect("opens again");
         assert!(spool.holds("b") && spool.holds("c") && !spool.holds("a"));
         let first = spool.first().expect("waits");
-        assert_eq!((first.number, first.caller, first.write), (2, caller.clone(), close("b")));
+        assert_eq!(
+            (first.number, first.caller, first.write),
+            (2, caller.clone(), close("b"))
+        );
         spool.keep(caller, close("d")).await;
         for number in 2..=4 {
             assert_eq!(spool.first().map(|entry| entry.number), Some(number));
@@ -294,7 +354,10 @@ mod tests {
     async fn a_full_spool_says_so_and_keeps_everything() {
         let folder = tempfile::tempdir().expect("a folder");
         let spool = Spool::open(folder.path(), Tasks::new()).expect("opens");
-        let large = CloseGenerationRequest { error: Some("x".repeat(50 << 20)), ..CloseGenerationRequest::default() };
+        let large = CloseGenerationRequest {
+            error: Some("x".repeat(50 << 20)),
+            ..CloseGenerationRequest::default()
+        };
         spool.keep(Caller::local(), Write::Close(large)).await;
         assert!(spool.full());
         spool.keep(Caller::local(), close("after")).await;

@@ -51,7 +51,14 @@ pub struct Script {
 }
 impl Default for Script {
     fn default() -> Self {
-        Self { images: 1, fails: None, charge: None, cancel: CancelAnswer::Requested, gate: None, panics: false }
+        Self {
+            images: 1,
+            fails: None,
+            charge: None,
+            cancel: CancelAnswer::Requested,
+            gate: None,
+            panics: false,
+        }
     }
 }
 
@@ -71,7 +78,12 @@ impl Acme {
     }
     fn new(id: &'static str) -> Arc<Self> {
         let (submits, cancelled) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { id, script: Mutex::default(), submits, cancelled })
+        Arc::new(Self {
+            id,
+            script: Mutex::default(),
+            submits,
+            cancelled,
+        })
     }
     /// Says what the next calls do.
     pub fn script(&self, script: Script) {
@@ -93,7 +105,10 @@ impl Acme {
             mime: "image/png".to_owned(),
             extra: atelier_proto::value::Map::new(),
         };
-        Finished { outputs: vec![Output::Media(media); script.images], usage: Usage::default() }
+        Finished {
+            outputs: vec![Output::Media(media); script.images],
+            usage: Usage::default(),
+        }
     }
 }
 
@@ -116,7 +131,12 @@ impl Provider for Acme {
         }
     }
 
-    async fn submit(&self, _permit: &SeamPermit, call: &Call, _emit: &dyn Emit) -> Result<Submitted, Failure> {
+    async fn submit(
+        &self,
+        _permit: &SeamPermit,
+        call: &Call,
+        _emit: &dyn Emit,
+    ) -> Result<Submitted, Failure> {
         let script = self.read();
         self.submits.fetch_add(1, Ordering::SeqCst);
         let request_id = format!("req-{}", call.generation_id);
@@ -125,7 +145,10 @@ impl Provider for Acme {
                 receipt::record("acme", Some(&request_id), None).await;
                 panic!("scripted");
             }
-            return Ok(Submitted::Accepted { resume_token: request_id.clone(), request_id });
+            return Ok(Submitted::Accepted {
+                resume_token: request_id.clone(),
+                request_id,
+            });
         }
         if let Some(gate) = &script.gate {
             gate.acquire().await.unwrap().forget();
@@ -138,10 +161,14 @@ impl Provider for Acme {
 
     async fn poll(&self, _permit: &SeamPermit, resume: &str, _emit: &dyn Emit) -> Result<Polled, Failure> {
         let script = self.read();
-        if let Some(gate) = &script.gate {
-            if tokio::time::timeout(Duration::from_millis(20), gate.acquire()).await.is_err() {
-                return Ok(Polled::Running { poll_after: Some(Duration::ZERO) });
-            }
+        if let Some(gate) = &script.gate
+            && tokio::time::timeout(Duration::from_millis(20), gate.acquire())
+                .await
+                .is_err()
+        {
+            return Ok(Polled::Running {
+                poll_after: Some(Duration::ZERO),
+            });
         }
         if let Some(charge) = script.charge {
             receipt::record("acme", None, Stated::from_f64(charge)).await;

@@ -20,7 +20,10 @@ fn gate() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(0))
 }
 fn gated() -> Script {
-    Script { gate: Some(gate()), ..Script::default() }
+    Script {
+        gate: Some(gate()),
+        ..Script::default()
+    }
 }
 
 #[tokio::test]
@@ -29,11 +32,19 @@ async fn g_004_g_037_a_cancel_closes_the_row_and_stops_the_call_at_the_provider_
     stack.acme.script(gated());
     let mut stream = stack.open(&u1(), picture()).await.unwrap();
     let id = first_id(&mut stream).await;
-    until(async || stack.row(&id).await.provider_request_id.is_some()).within(LIMIT).await;
+    until(async || stack.row(&id).await.provider_request_id.is_some())
+        .within(LIMIT)
+        .await;
     let answer = stack.cancel(&u1(), &id).await;
-    assert_eq!((answer.cancelled, answer.status.as_str(), answer.aborted), (true, "cancelled", true));
+    assert_eq!(
+        (answer.cancelled, answer.status.as_str(), answer.aborted),
+        (true, "cancelled", true)
+    );
     let told = read(stream).await;
-    assert_eq!((told.error.as_ref().unwrap().code(), told.reason()), (Code::Cancelled, "CANCELLED".to_owned()));
+    assert_eq!(
+        (told.error.as_ref().unwrap().code(), told.reason()),
+        (Code::Cancelled, "CANCELLED".to_owned())
+    );
     assert_eq!(status(told.last()), GenerationStatus::Cancelled);
     let row = stack.row(&id).await;
     assert_eq!(status(&row), GenerationStatus::Cancelled);
@@ -41,9 +52,15 @@ async fn g_004_g_037_a_cancel_closes_the_row_and_stops_the_call_at_the_provider_
     assert_eq!(row.reconciliation.unwrap().state, "queued");
     assert_eq!(stack.acme.cancelled(), [format!("req-{id}")]);
     let facts = stack.facts(&id).await;
-    assert_eq!(facts["provider_cancel"].get("result"), Some(Value::from("requested")));
+    assert_eq!(
+        facts["provider_cancel"].get("result"),
+        Some(Value::from("requested"))
+    );
     let again = stack.cancel(&u1(), &id).await;
-    assert_eq!((again.cancelled, again.status.as_str(), again.aborted), (false, "cancelled", false));
+    assert_eq!(
+        (again.cancelled, again.status.as_str(), again.aborted),
+        (false, "cancelled", false)
+    );
 }
 
 #[tokio::test]
@@ -69,12 +86,23 @@ async fn g_042_a_cancel_through_another_instance_arrives_by_the_stream_to_the_le
     stack.acme.script(gated());
     let mut stream = stack.open(&u1(), picture()).await.unwrap();
     let id = first_id(&mut stream).await;
-    until(async || stack.row(&id).await.provider_request_id.is_some()).within(LIMIT).await;
+    until(async || stack.row(&id).await.provider_request_id.is_some())
+        .within(LIMIT)
+        .await;
     // As another instance would: the ledger is told, the registry here is not.
-    let request = stack.signed(CancelGenerationRequest { generation_id: id.clone() });
-    let answer = stack.tracker().cancel_generation(request).await.unwrap().into_inner();
+    let request = stack.signed(CancelGenerationRequest {
+        generation_id: id.clone(),
+    });
+    let answer = stack
+        .tracker()
+        .cancel_generation(request)
+        .await
+        .unwrap()
+        .into_inner();
     assert!(answer.cancelled);
-    let told = tokio::time::timeout(Duration::from_secs(5), read(stream)).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(5), read(stream))
+        .await
+        .unwrap();
     assert_eq!(told.reason(), "CANCELLED");
     assert_eq!(stack.acme.cancelled().len(), 1);
 }
@@ -95,14 +123,21 @@ async fn g_043_of_cancel_and_complete_exactly_one_wins_and_every_answer_agrees()
             for _ in 0..(n % 40) {
                 tokio::task::yield_now().await;
             }
-            let (answer, told) = tokio::join!(stack.cancel(&u1(), &id), read(stream));
+            let user = u1();
+            let (answer, told) = tokio::join!(stack.cancel(&user, &id), read(stream));
             let row = status(&stack.row(&id).await);
             match row {
                 GenerationStatus::Cancelled => {
-                    assert!(answer.cancelled && told.result.is_none() && told.reason() == "CANCELLED", "{told:?}");
+                    assert!(
+                        answer.cancelled && told.result.is_none() && told.reason() == "CANCELLED",
+                        "{told:?}"
+                    );
                 }
                 GenerationStatus::Completed => {
-                    assert!(!answer.cancelled && told.error.is_none() && told.result.is_some(), "{told:?}");
+                    assert!(
+                        !answer.cancelled && told.error.is_none() && told.result.is_some(),
+                        "{told:?}"
+                    );
                 }
                 other => panic!("{other:?}"),
             }
@@ -110,7 +145,12 @@ async fn g_043_of_cancel_and_complete_exactly_one_wins_and_every_answer_agrees()
             row == GenerationStatus::Cancelled
         });
     }
-    let won = races.join_all().await.into_iter().filter(|cancelled| *cancelled).count();
+    let won = races
+        .join_all()
+        .await
+        .into_iter()
+        .filter(|cancelled| *cancelled)
+        .count();
     assert!(won > 0, "no cancel ever won");
 }
 
@@ -126,7 +166,10 @@ async fn g_044_a_cancel_after_the_asset_was_stored_links_it_as_late() {
     let told = read(stream).await;
     assert_eq!(told.reason(), "CANCELLED");
     let row = stack.row(&id).await;
-    assert_eq!((status(&row), row.asset_ids.len()), (GenerationStatus::Cancelled, 1));
+    assert_eq!(
+        (status(&row), row.asset_ids.len()),
+        (GenerationStatus::Cancelled, 1)
+    );
     assert_eq!(stack.facts(&id).await["late_result"], Value::from(true));
     assert_eq!(stack.assets().await.len(), 1);
 }
@@ -174,7 +217,9 @@ async fn g_047_a_cancel_between_submit_and_bind_binds_first_and_then_cancels() {
         held.release();
     }
     assert_eq!(read(stream).await.reason(), "CANCELLED");
-    until(async || !stack.acme.cancelled().is_empty()).within(LIMIT).await;
+    until(async || !stack.acme.cancelled().is_empty())
+        .within(LIMIT)
+        .await;
     let row = stack.row(&id).await;
     assert_eq!(row.provider_request_id, Some(format!("req-{id}")));
     assert_eq!(row.reconciliation.unwrap().state, "queued");
@@ -185,15 +230,27 @@ async fn g_047_a_cancel_between_submit_and_bind_binds_first_and_then_cancels() {
 async fn g_048_a_provider_that_cannot_cancel_finishes_for_nobody() {
     let stack = Stack::start().await;
     let open = gate();
-    stack.oneshot.script(Script { gate: Some(open.clone()), ..Script::default() });
-    let mut stream = stack.open(&u1(), request("oneshot", "text_to_speech", json!({"text": "hi"}))).await.unwrap();
+    stack.oneshot.script(Script {
+        gate: Some(open.clone()),
+        ..Script::default()
+    });
+    let mut stream = stack
+        .open(&u1(), request("oneshot", "text_to_speech", json!({"text": "hi"})))
+        .await
+        .unwrap();
     let id = first_id(&mut stream).await;
     until(async || stack.oneshot.submits() == 1).within(LIMIT).await;
     assert!(stack.cancel(&u1(), &id).await.cancelled);
     // Who asked is told at once, although the provider still works.
     assert_eq!(read(stream).await.reason(), "CANCELLED");
     open.add_permits(1);
-    let known = async || stack.facts(&id).await.get("provider_cancel").and_then(|fact| fact.get("result"));
+    let known = async || {
+        stack
+            .facts(&id)
+            .await
+            .get("provider_cancel")
+            .and_then(|fact| fact.get("result"))
+    };
     let result = until(known).within(LIMIT).await;
     assert_eq!(result, Value::from("unsupported"));
     assert!(stack.assets().await.is_empty());
@@ -203,13 +260,21 @@ async fn g_048_a_provider_that_cannot_cancel_finishes_for_nobody() {
 #[tokio::test]
 async fn g_049_a_provider_that_was_done_already_changes_nothing() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { cancel: CancelAnswer::AlreadyDone, ..gated() });
+    stack.acme.script(Script {
+        cancel: CancelAnswer::AlreadyDone,
+        ..gated()
+    });
     let mut stream = stack.open(&u1(), picture()).await.unwrap();
     let id = first_id(&mut stream).await;
-    until(async || stack.row(&id).await.provider_request_id.is_some()).within(LIMIT).await;
+    until(async || stack.row(&id).await.provider_request_id.is_some())
+        .within(LIMIT)
+        .await;
     stack.cancel(&u1(), &id).await;
     assert_eq!(read(stream).await.reason(), "CANCELLED");
-    assert_eq!(stack.facts(&id).await["provider_cancel"].get("result"), Some(Value::from("already_done")));
+    assert_eq!(
+        stack.facts(&id).await["provider_cancel"].get("result"),
+        Some(Value::from("already_done"))
+    );
     assert_eq!(status(&stack.row(&id).await), GenerationStatus::Cancelled);
 }
 
@@ -217,7 +282,10 @@ async fn g_049_a_provider_that_was_done_already_changes_nothing() {
 async fn g_052_a_client_that_goes_away_changes_nothing() {
     let stack = Stack::start().await;
     let open = gate();
-    stack.acme.script(Script { gate: Some(open.clone()), ..Script::default() });
+    stack.acme.script(Script {
+        gate: Some(open.clone()),
+        ..Script::default()
+    });
     let mut stream = stack.open(&u1(), picture()).await.unwrap();
     let id = first_id(&mut stream).await;
     drop(stream);
@@ -234,9 +302,13 @@ async fn g_053_unless_it_asked_for_that() {
     call.cancel_on_disconnect = true;
     let mut stream = stack.open(&u1(), call).await.unwrap();
     let id = first_id(&mut stream).await;
-    until(async || stack.row(&id).await.provider_request_id.is_some()).within(LIMIT).await;
+    until(async || stack.row(&id).await.provider_request_id.is_some())
+        .within(LIMIT)
+        .await;
     drop(stream);
     let row = stack.row_in(&id, GenerationStatus::Cancelled).await;
     assert_eq!(row.error_code.as_deref(), Some("CANCELLED"));
-    until(async || stack.acme.cancelled().len() == 1).within(LIMIT).await;
+    until(async || stack.acme.cancelled().len() == 1)
+        .within(LIMIT)
+        .await;
 }

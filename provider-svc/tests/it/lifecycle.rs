@@ -1,19 +1,14 @@
 //! Open, close, statuses, joins, and the ledger when it is away (generations specification 15.1).
 
-use std::time::Duration;
-
-use atelier_common::testkit::until;
 use atelier_proto::common::v1::{Origin, Surface};
 use atelier_proto::tracker::v1::GenerationStatus;
 use atelier_proto::value::{Map, Value};
-use atelier_provider::settings::{LedgerMode, Settings};
+use atelier_provider::settings::Settings;
 use serde_json::json;
 use tonic::Code;
 
 use crate::acme::Script;
-use crate::stack::{Stack, cost, first_id, picture, read, request, status, u1};
-
-const LIMIT: Duration = Duration::from_secs(10);
+use crate::stack::{Stack, cost, picture, read, request, status, u1};
 
 #[tokio::test]
 async fn g_001_a_row_is_open_before_the_submit_and_closed_with_cost_and_asset() {
@@ -27,15 +22,29 @@ async fn g_001_a_row_is_open_before_the_submit_and_closed_with_cost_and_asset() 
     held.release();
     let told = read(stream).await;
     assert_eq!(told.error.as_ref().map(ToString::to_string), None);
-    let order = ["OpenGeneration", "MarkSubmitting", "BindAttempt", "ObserveGeneration", "CloseGeneration"];
+    let order = [
+        "OpenGeneration",
+        "MarkSubmitting",
+        "BindAttempt",
+        "ObserveGeneration",
+        "CloseGeneration",
+    ];
     let calls = stack.ledger.calls();
-    let places: Vec<_> = order.iter().map(|name| calls.iter().position(|call| call == name).unwrap()).collect();
+    let places: Vec<_> = order
+        .iter()
+        .map(|name| calls.iter().position(|call| call == name).unwrap())
+        .collect();
     assert!(places.is_sorted(), "{calls:?}");
     let row = stack.row(&told.id()).await;
     assert_eq!(status(&row), GenerationStatus::Completed);
     assert_eq!(cost(&row), Some("0.040000000"));
     assert_eq!(row.billing_unit.as_deref(), Some("images"));
-    assert_eq!(row.quantity.as_deref().map(|text| text.trim_end_matches(['0', '.'])), Some("1"));
+    assert_eq!(
+        row.quantity
+            .as_deref()
+            .map(|text| text.trim_end_matches(['0', '.'])),
+        Some("1")
+    );
     assert_eq!(row.price_source.as_deref(), Some("model-catalog"));
     assert_eq!(row.asset_ids.len(), 1);
     let asset = stack.asset(&row.asset_ids[0]).await;
@@ -43,20 +52,33 @@ async fn g_001_a_row_is_open_before_the_submit_and_closed_with_cost_and_asset() 
     let facts: Map = asset.metadata.unwrap().try_into().unwrap();
     assert_eq!(facts["generation_id"], Value::from(told.id()));
     assert_eq!(facts["prompt"], Value::from("a paper boat"));
-    assert!(asset.name.starts_with("text_to_image-") && asset.name.ends_with(".png"), "{}", asset.name);
+    assert!(
+        asset.name.starts_with("text_to_image-") && asset.name.ends_with(".png"),
+        "{}",
+        asset.name
+    );
     assert_eq!(told.predictions.len(), 2);
     assert_eq!(told.last().generation_id, told.id());
-    assert_eq!(told.output().as_media().unwrap().asset_id.as_deref(), Some(row.asset_ids[0].as_str()));
+    assert_eq!(
+        told.output().as_media().unwrap().asset_id.as_deref(),
+        Some(row.asset_ids[0].as_str())
+    );
 }
 
 #[tokio::test]
 async fn g_002_a_failure_is_a_row_and_an_error() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { fails: Some("exploded"), ..Script::default() });
+    stack.acme.script(Script {
+        fails: Some("exploded"),
+        ..Script::default()
+    });
     let told = stack.run(picture()).await;
     let row = stack.row(&told.id()).await;
     assert_eq!(status(&row), GenerationStatus::Failed);
-    assert_eq!((row.error.as_deref(), row.error_code.as_deref()), (Some("exploded"), Some("PROVIDER_ERROR")));
+    assert_eq!(
+        (row.error.as_deref(), row.error_code.as_deref()),
+        (Some("exploded"), Some("PROVIDER_ERROR"))
+    );
     assert_eq!((cost(&row), row.assets_known), (None, false));
     assert_eq!(told.reason(), "PROVIDER_ERROR");
     let details = tonic_types::StatusExt::get_details_error_info(told.error.as_ref().unwrap()).unwrap();
@@ -68,17 +90,30 @@ async fn g_002_a_failure_is_a_row_and_an_error() {
 #[tokio::test]
 async fn g_003_a_failure_with_a_stated_cost_keeps_it() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { fails: Some("exploded"), charge: Some(0.03), ..Script::default() });
+    stack.acme.script(Script {
+        fails: Some("exploded"),
+        charge: Some(0.03),
+        ..Script::default()
+    });
     let told = stack.run(picture()).await;
     let row = stack.row(&told.id()).await;
     assert_eq!(status(&row), GenerationStatus::Failed);
-    assert_eq!((cost(&row), row.price_source.as_deref()), (Some("0.030000000"), Some("provider")));
+    assert_eq!(
+        (cost(&row), row.price_source.as_deref()),
+        (Some("0.030000000"), Some("provider"))
+    );
 }
 
 #[tokio::test]
 async fn g_005_a_chat_opens_exactly_one_row_that_carries_its_tokens() {
     let stack = Stack::start().await;
-    let told = stack.run(request("sketch", "generate_message", json!({"prompt": "say hello"}))).await;
+    let told = stack
+        .run(request(
+            "sketch",
+            "generate_message",
+            json!({"prompt": "say hello"}),
+        ))
+        .await;
     let rows = stack.rows().await;
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].capability, "generate_message");
@@ -102,12 +137,21 @@ async fn g_006_g_009_repeats_of_a_key_pay_once_and_get_the_same_outcome() {
     assert!(a.joined[0] ^ b.joined[0] && later.joined[0]);
     for told in [&a, &b, &later] {
         assert_eq!(told.error.as_ref().map(ToString::to_string), None);
-        assert_eq!(told.output().as_media().unwrap().asset_id, a.output().as_media().unwrap().asset_id);
+        assert_eq!(
+            told.output().as_media().unwrap().asset_id,
+            a.output().as_media().unwrap().asset_id
+        );
     }
     let other = request("acme", "text_to_image", json!({"prompt": "something else"}));
-    let other = atelier_proto::provider::v1::RunGenerationRequest { idempotency_key: Some("inv:n1:0".into()), ..other };
+    let other = atelier_proto::provider::v1::RunGenerationRequest {
+        idempotency_key: Some("inv:n1:0".into()),
+        ..other
+    };
     let refused = stack.run(other).await;
-    assert_eq!((refused.error.as_ref().unwrap().code(), refused.reason()), (Code::AlreadyExists, "IDEMPOTENCY_CONFLICT".to_owned()));
+    assert_eq!(
+        (refused.error.as_ref().unwrap().code(), refused.reason()),
+        (Code::AlreadyExists, "IDEMPOTENCY_CONFLICT".to_owned())
+    );
 }
 
 #[tokio::test]
@@ -115,7 +159,11 @@ async fn a_repeat_after_a_restart_rebuilds_the_outcome_from_the_assets() {
     let stack = Stack::start().await;
     let keyed = |capability: &str, prompt: &str| atelier_proto::provider::v1::RunGenerationRequest {
         idempotency_key: Some(format!("k:{capability}")),
-        ..request("sketch", capability, json!({"prompt": prompt, "width": 64, "height": 64}))
+        ..request(
+            "sketch",
+            capability,
+            json!({"prompt": prompt, "width": 64, "height": 64}),
+        )
     };
     let text = stack.run(keyed("generate_message", "hello")).await;
     let image = stack.run(keyed("text_to_image", "hello")).await;
@@ -129,10 +177,23 @@ async fn a_repeat_after_a_restart_rebuilds_the_outcome_from_the_assets() {
         deps.peers.insert("asset", stack.asset_transport());
         deps
     };
-    let second = atelier_common::component::start::<atelier_provider::Providers>(Settings::default(), &deps).await.unwrap();
-    let mut client = atelier_proto::provider::v1::provider_service_client::ProviderServiceClient::new(second.transport);
-    for (call, first) in [(keyed("generate_message", "hello"), first_text), (keyed("text_to_image", "hello"), first_image)] {
-        let told = read(client.run_generation(stack.signed(call)).await.unwrap().into_inner()).await;
+    let second = atelier_common::component::start::<atelier_provider::Providers>(Settings::default(), &deps)
+        .await
+        .unwrap();
+    let mut client =
+        atelier_proto::provider::v1::provider_service_client::ProviderServiceClient::new(second.transport);
+    for (call, first) in [
+        (keyed("generate_message", "hello"), first_text),
+        (keyed("text_to_image", "hello"), first_image),
+    ] {
+        let told = read(
+            client
+                .run_generation(stack.signed(call))
+                .await
+                .unwrap()
+                .into_inner(),
+        )
+        .await;
         assert!(told.joined[0]);
         match (told.output(), first) {
             (Value::Media(again), Value::Media(first)) => assert_eq!(again.asset_id, first.asset_id),
@@ -146,10 +207,18 @@ async fn a_repeat_after_a_restart_rebuilds_the_outcome_from_the_assets() {
 #[tokio::test]
 async fn g_015_an_answer_without_output_is_a_failure() {
     let stack = Stack::start().await;
-    stack.oneshot.script(Script { images: 0, ..Script::default() });
-    let told = stack.run(request("oneshot", "text_to_speech", json!({"text": "hello"}))).await;
+    stack.oneshot.script(Script {
+        images: 0,
+        ..Script::default()
+    });
+    let told = stack
+        .run(request("oneshot", "text_to_speech", json!({"text": "hello"})))
+        .await;
     let row = stack.row(&told.id()).await;
-    assert_eq!((status(&row), row.error_code.as_deref()), (GenerationStatus::Failed, Some("OUTPUT_UNDECODABLE")));
+    assert_eq!(
+        (status(&row), row.error_code.as_deref()),
+        (GenerationStatus::Failed, Some("OUTPUT_UNDECODABLE"))
+    );
     assert_eq!(cost(&row), None);
     assert_eq!(told.reason(), "OUTPUT_UNDECODABLE");
 }
@@ -163,101 +232,94 @@ async fn g_016_g_017_what_is_wrong_before_there_is_a_row_leaves_none() {
     };
     let prompt = || json!({"prompt": "x"});
     let expect = |code, reason: &str| (code, reason.to_owned());
-    assert_eq!(refused(request("acme", "text_to_smell", prompt())).await, expect(Code::InvalidArgument, "UNKNOWN_CAPABILITY"));
-    assert_eq!(refused(request("acme", "text_to_video", prompt())).await, expect(Code::InvalidArgument, "UNKNOWN_CAPABILITY"));
-    assert_eq!(refused(request("nobody", "text_to_image", prompt())).await, expect(Code::InvalidArgument, "UNKNOWN_PROVIDER"));
+    assert_eq!(
+        refused(request("acme", "text_to_smell", prompt())).await,
+        expect(Code::InvalidArgument, "UNKNOWN_CAPABILITY")
+    );
+    assert_eq!(
+        refused(request("acme", "text_to_video", prompt())).await,
+        expect(Code::InvalidArgument, "UNKNOWN_CAPABILITY")
+    );
+    assert_eq!(
+        refused(request("nobody", "text_to_image", prompt())).await,
+        expect(Code::InvalidArgument, "UNKNOWN_PROVIDER")
+    );
     let mut wrong = picture();
     wrong.model = "m9".to_owned();
-    assert_eq!(refused(wrong).await, expect(Code::InvalidArgument, "UNKNOWN_MODEL"));
-    assert_eq!(refused(request("acme", "text_to_image", json!({}))).await, expect(Code::InvalidArgument, "INVALID_FIELD"));
-    assert_eq!(refused(request("openai", "text_to_image", prompt())).await, expect(Code::FailedPrecondition, "MISSING_CREDENTIAL"));
+    assert_eq!(
+        refused(wrong).await,
+        expect(Code::InvalidArgument, "UNKNOWN_MODEL")
+    );
+    assert_eq!(
+        refused(request("acme", "text_to_image", json!({}))).await,
+        expect(Code::InvalidArgument, "INVALID_FIELD")
+    );
+    assert_eq!(
+        refused(request("openai", "text_to_image", prompt())).await,
+        expect(Code::FailedPrecondition, "MISSING_CREDENTIAL")
+    );
     assert!(stack.rows().await.is_empty());
     assert_eq!(stack.acme.submits(), 0);
-}
-
-#[tokio::test]
-async fn g_018_a_best_effort_deployment_goes_on_without_a_ledger() {
-    let stack = Stack::with(Settings { ledger: LedgerMode::BestEffort, ..Settings::default() }).await;
-    stack.ledger.cut("*");
-    for calls in 1..=2 {
-        let told = stack.run(picture()).await;
-        assert_eq!(told.error.as_ref().map(ToString::to_string), None);
-        assert!(told.output().as_media().is_some());
-        assert_eq!(stack.ledger.count("CloseGeneration"), 0);
-        assert_eq!(stack.acme.submits(), calls);
-    }
-    stack.ledger.mend();
-    assert!(stack.rows().await.is_empty());
-    assert!(stack.seam.ledger().spool().is_empty());
-}
-
-#[tokio::test]
-async fn g_019_without_a_ledger_nothing_is_sent() {
-    let stack = Stack::start().await;
-    stack.ledger.cut("OpenGeneration");
-    let told = stack.run(picture()).await;
-    assert_eq!((told.error.as_ref().unwrap().code(), told.reason()), (Code::Unavailable, "LEDGER_UNAVAILABLE".to_owned()));
-    assert_eq!(stack.acme.submits(), 0);
-    stack.ledger.mend();
-    stack.ledger.cut("MarkSubmitting");
-    tokio::time::pause();
-    let told = stack.run(picture()).await;
-    assert_eq!(told.reason(), "PROVIDER_UNREACHABLE");
-    assert_eq!(stack.acme.submits(), 0);
-}
-
-#[tokio::test]
-async fn g_020_an_outcome_that_cannot_be_told_is_kept_and_delivered_once() {
-    let stack = Stack::start().await;
-    stack.ledger.cut("CloseGeneration");
-    let told = stack.run(picture()).await;
-    assert_eq!(told.error.as_ref().map(ToString::to_string), None);
-    assert!(told.result.as_ref().unwrap().ledger_pending);
-    assert_eq!((status(told.last()), cost(told.last())), (GenerationStatus::Completed, Some("0.040000000")));
-    assert_eq!(status(&stack.row(&told.id()).await), GenerationStatus::Running);
-    stack.ledger.mend();
-    stack.seam.ledger().spool().kick();
-    let row = stack.row_in(&told.id(), GenerationStatus::Completed).await;
-    assert_eq!(cost(&row), Some("0.040000000"));
-    assert_eq!(row.asset_ids.len(), 1);
-    let spool = stack.seam.ledger().spool().clone();
-    until(async || spool.is_empty()).within(LIMIT).await;
-}
-
-#[tokio::test]
-async fn g_020_the_spool_outlives_the_process() {
-    let stack = Stack::start().await;
-    stack.ledger.cut("CloseGeneration");
-    let told = stack.run(picture()).await;
-    stack.tasks.stop();
-    let spool = stack.seam.ledger().spool().clone();
-    assert_eq!(spool.len(), 1);
-    let again = atelier_provider::seam::spool::Spool::open(stack.folder.path(), atelier_common::tasks::Tasks::new()).unwrap();
-    assert!(again.holds(&told.id()));
 }
 
 #[tokio::test]
 async fn g_021_four_pictures_of_one_call_are_one_row_and_four_assets() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { images: 4, ..Script::default() });
-    let told = stack.run(request("acme", "text_to_image", json!({"prompt": "boats", "num_images": 4}))).await;
+    stack.acme.script(Script {
+        images: 4,
+        ..Script::default()
+    });
+    let told = stack
+        .run(request(
+            "acme",
+            "text_to_image",
+            json!({"prompt": "boats", "num_images": 4}),
+        ))
+        .await;
     let row = stack.row(&told.id()).await;
     assert_eq!((cost(&row), row.asset_ids.len()), (Some("0.160000000"), 4));
-    assert_eq!(row.quantity.as_deref().and_then(|text| text.parse::<f64>().ok()), Some(4.0));
+    assert_eq!(
+        row.quantity.as_deref().and_then(|text| text.parse::<f64>().ok()),
+        Some(4.0)
+    );
     assert_eq!(stack.rows().await.len(), 1);
     assert_eq!(told.output().as_list().unwrap().len(), 4);
     let mut names: Vec<_> = stack.assets().await.into_iter().map(|asset| asset.name).collect();
     names.sort();
-    assert!(names[0].ends_with("-1.png") && names[3].ends_with("-4.png"), "{names:?}");
+    assert!(
+        names[0].ends_with("-1.png") && names[3].ends_with("-4.png"),
+        "{names:?}"
+    );
 }
 
 #[tokio::test]
 async fn g_023_g_024_g_025_the_row_knows_who_asked() {
     let stack = Stack::start().await;
     let origins = [
-        (Origin { job_id: Some("j1".into()), node_id: Some("n1".into()), invocation_id: Some("i".into()), ..Origin::default() }, Surface::Workflow),
-        (Origin { job_id: Some("j1".into()), thread_id: Some("t1".into()), ..Origin::default() }, Surface::Chat),
-        (Origin { surface: Surface::Chat.into(), ..Origin::default() }, Surface::Chat),
+        (
+            Origin {
+                job_id: Some("j1".into()),
+                node_id: Some("n1".into()),
+                invocation_id: Some("i".into()),
+                ..Origin::default()
+            },
+            Surface::Workflow,
+        ),
+        (
+            Origin {
+                job_id: Some("j1".into()),
+                thread_id: Some("t1".into()),
+                ..Origin::default()
+            },
+            Surface::Chat,
+        ),
+        (
+            Origin {
+                surface: Surface::Chat.into(),
+                ..Origin::default()
+            },
+            Surface::Chat,
+        ),
         (Origin::default(), Surface::Rpc),
     ];
     for (origin, surface) in origins {
@@ -265,22 +327,14 @@ async fn g_023_g_024_g_025_the_row_knows_who_asked() {
         call.origin = Some(origin.clone());
         let told = stack.run(call).await;
         let row = stack.row(&told.id()).await;
-        assert_eq!(row.origin, Some(Origin { surface: surface.into(), ..origin }));
+        assert_eq!(
+            row.origin,
+            Some(Origin {
+                surface: surface.into(),
+                ..origin
+            })
+        );
     }
-}
-
-#[tokio::test]
-async fn a_store_that_fails_costs_the_caller_nothing() {
-    let stack = Stack::start().await;
-    stack.store.cut("UploadAsset");
-    let told = stack.run(picture()).await;
-    assert_eq!(told.error.as_ref().map(ToString::to_string), None);
-    assert!(told.result.as_ref().unwrap().persist_error.is_some());
-    assert!(told.output().as_media().unwrap().data.is_some());
-    let row = stack.row(&told.id()).await;
-    assert_eq!((status(&row), row.asset_ids.len()), (GenerationStatus::Completed, 0));
-    assert_eq!(stack.facts(&told.id()).await["persisted"], Value::from("lost"));
-    assert_eq!(stack.store.count("UploadAsset"), 3);
 }
 
 #[tokio::test]
@@ -298,53 +352,19 @@ async fn without_persist_media_come_inline_and_nothing_is_stored() {
 async fn g_116_a_background_call_answers_at_once_and_goes_on() {
     let stack = Stack::start().await;
     let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    stack.acme.script(Script { gate: Some(gate.clone()), ..Script::default() });
+    stack.acme.script(Script {
+        gate: Some(gate.clone()),
+        ..Script::default()
+    });
     let mut call = picture();
     call.background = true;
     let told = stack.run(call).await;
-    assert_eq!((told.predictions.len(), status(told.last())), (1, GenerationStatus::Running));
+    assert_eq!(
+        (told.predictions.len(), status(told.last())),
+        (1, GenerationStatus::Running)
+    );
     assert!(told.last().background);
     assert_eq!(told.last().estimated_cost.as_ref().unwrap().amount, "0.040000000");
     gate.add_permits(1);
     stack.row_in(&told.id(), GenerationStatus::Completed).await;
-}
-
-#[tokio::test]
-async fn a_deadline_ends_a_call_that_polls() {
-    let stack = Stack::start().await;
-    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    stack.acme.script(Script { gate: Some(gate), ..Script::default() });
-    let mut call = picture();
-    call.deadline = Some(prost_types::Duration { seconds: 0, nanos: 80_000_000 });
-    let told = stack.run(call).await;
-    assert_eq!((told.error.as_ref().unwrap().code(), told.reason()), (Code::DeadlineExceeded, "TIMEOUT".to_owned()));
-    let row = stack.row(&told.id()).await;
-    assert_eq!(row.error_code.as_deref(), Some("TIMEOUT"));
-    assert!(row.provider_request_id.is_some());
-    assert_eq!(stack.acme.cancelled().len(), 1);
-}
-
-#[tokio::test]
-async fn a_panic_of_an_adapter_is_a_failed_row_that_kept_its_id() {
-    let stack = Stack::start().await;
-    stack.acme.script(Script { panics: true, ..Script::default() });
-    let told = stack.run(picture()).await;
-    let row = stack.row(&told.id()).await;
-    assert_eq!(status(&row), GenerationStatus::Failed);
-    assert_eq!(row.provider_request_id, Some(format!("req-{}", told.id())));
-}
-
-#[tokio::test]
-async fn a_stop_waits_for_calls_in_flight() {
-    let stack = Stack::start().await;
-    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
-    stack.acme.script(Script { gate: Some(gate.clone()), ..Script::default() });
-    let mut stream = stack.open(&u1(), picture()).await.unwrap();
-    let id = first_id(&mut stream).await;
-    stack.tasks.stop();
-    let refused = stack.run(picture()).await;
-    assert_eq!(refused.reason(), "DRAINING");
-    gate.add_permits(1);
-    let told = read(stream).await;
-    assert_eq!((told.last().generation_id.as_str(), status(told.last())), (id.as_str(), GenerationStatus::Completed));
 }

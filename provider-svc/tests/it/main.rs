@@ -1,12 +1,20 @@
 //! provider-svc against the real ledger and the real asset store, with providers that do what a test says.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
 
 mod acme;
+mod away;
 mod cancel;
 mod lifecycle;
 mod openai;
 mod openai_chat;
+mod openai_media;
 mod receipts;
 mod sketch;
 mod stack;

@@ -12,18 +12,26 @@ use crate::stack::{Stack, cost, first_id, read, request, status, u1};
 use crate::standin::{Answer, StandIn};
 
 fn ask() -> atelier_proto::provider::v1::RunGenerationRequest {
-    let messages = json!({"messages": [{"role": "user", "content": "say hi"}], "system": "be short", "max_tokens": 9});
+    let messages =
+        json!({"messages": [{"role": "user", "content": "say hi"}], "system": "be short", "max_tokens": 9});
     request("openai", "generate_message", messages)
 }
 fn piece(text: &str) -> String {
-    format!("data: {}\n\n", json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": text}}]}))
+    format!(
+        "data: {}\n\n",
+        json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": text}}]})
+    )
 }
 fn finish() -> String {
-    format!("data: {}\n\n", json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}))
+    format!(
+        "data: {}\n\n",
+        json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    )
 }
 fn usage() -> String {
     let details = json!({"cached_tokens": 8_000});
-    let usage = json!({"prompt_tokens": 12_000, "completion_tokens": 1_500, "prompt_tokens_details": details});
+    let usage =
+        json!({"prompt_tokens": 12_000, "completion_tokens": 1_500, "prompt_tokens_details": details});
     format!("data: {}\n\n", json!({"choices": [], "usage": usage}))
 }
 async fn answered(stack: &Stack, server: &StandIn, body: String) -> crate::stack::Told {
@@ -35,17 +43,36 @@ async fn answered(stack: &Stack, server: &StandIn, body: String) -> crate::stack
 async fn a_chat_is_streamed_and_billed_by_its_tokens() {
     let server = StandIn::start([Answer::picture()]).await;
     let stack = stack(&server).await;
-    let body = [piece("Grü"), piece("ße"), finish(), usage(), "data: [DONE]\n\n".to_owned()].concat();
+    let body = [
+        piece("Grü"),
+        piece("ße"),
+        finish(),
+        usage(),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
     let told = answered(&stack, &server, body).await;
     assert_eq!(told.error.as_ref().map(ToString::to_string), None);
-    assert_eq!((told.output(), told.text()), (Value::from("Grüße"), "Grüße".to_owned()));
+    assert_eq!(
+        (told.output(), told.text()),
+        (Value::from("Grüße"), "Grüße".to_owned())
+    );
     assert!(told.chunks.len() == 3 && told.chunks.last().unwrap().done);
     let row = stack.row(&told.id()).await;
-    assert_eq!((row.input_tokens, row.output_tokens, cost(&row)), (Some(12_000), Some(1_500), Some("0.002100000")));
+    assert_eq!(
+        (row.input_tokens, row.output_tokens, cost(&row)),
+        (Some(12_000), Some(1_500), Some("0.002100000"))
+    );
     assert_eq!(row.provider_request_id.as_deref(), Some("req_c"));
     let sent = server.seen()[0].json();
-    assert_eq!(sent["messages"], json!([{"role": "system", "content": "be short"}, {"role": "user", "content": "say hi"}]));
-    assert_eq!((&sent["stream"], &sent["max_tokens"], &sent["model"]), (&json!(true), &json!(9), &json!("gpt-4o-mini")));
+    assert_eq!(
+        sent["messages"],
+        json!([{"role": "system", "content": "be short"}, {"role": "user", "content": "say hi"}])
+    );
+    assert_eq!(
+        (&sent["stream"], &sent["max_tokens"], &sent["model"]),
+        (&json!(true), &json!(9), &json!("gpt-4o-mini"))
+    );
 }
 
 #[tokio::test]
@@ -56,7 +83,10 @@ async fn p_015_an_error_inside_of_the_stream() {
     let told = answered(&stack, &server, format!("{}data: {error}\n\n", piece("h"))).await;
     assert_eq!(class(&told), "provider_transient");
     let row = stack.row(&told.id()).await;
-    assert_eq!((status(&row), row.error.as_deref()), (GenerationStatus::Failed, Some("overloaded")));
+    assert_eq!(
+        (status(&row), row.error.as_deref()),
+        (GenerationStatus::Failed, Some("overloaded"))
+    );
     assert_eq!(row.provider_request_id.as_deref(), Some("req_c"));
     assert!(told.text() == "h" && !told.chunks.iter().any(|chunk| chunk.done));
     assert_eq!(server.submits(), 1);
@@ -72,17 +102,29 @@ async fn p_114_a_compatible_server_with_its_habits() {
     .await;
     // No usage, no last word, but a reason to be finished.
     let told = answered(&stack, &server, [piece("hi"), finish()].concat()).await;
-    assert_eq!((told.error.as_ref().map(ToString::to_string), told.output()), (None, Value::from("hi")));
+    assert_eq!(
+        (told.error.as_ref().map(ToString::to_string), told.output()),
+        (None, Value::from("hi"))
+    );
     let row = stack.row(&told.id()).await;
-    assert_eq!((cost(&row), row.price_source.as_deref()), (Some("0.000000000"), Some("provider")));
+    assert_eq!(
+        (cost(&row), row.price_source.as_deref()),
+        (Some("0.000000000"), Some("provider"))
+    );
     assert_eq!(server.seen()[0].authorization, None);
     // Neither a reason nor a last word.
     let told = answered(&stack, &server, piece("hi")).await;
-    assert_eq!((class(&told).as_str(), told.reason().as_str()), ("unknown", "SUBMISSION_UNKNOWN"));
+    assert_eq!(
+        (class(&told).as_str(), told.reason().as_str()),
+        ("unknown", "SUBMISSION_UNKNOWN")
+    );
     // An error that is only text.
     server.answer([Answer::json(401, json!({"error": "Unauthorized"}))]);
     let told = stack.run(ask()).await;
-    assert_eq!((class(&told).as_str(), told.error.as_ref().unwrap().message()), ("auth", "Unauthorized"));
+    assert_eq!(
+        (class(&told).as_str(), told.error.as_ref().unwrap().message()),
+        ("auth", "Unauthorized")
+    );
     // A server that does not stream, and a model that only it knows.
     let whole = json!({"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "extra": {"x": 1},
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}]});
@@ -91,11 +133,22 @@ async fn p_114_a_compatible_server_with_its_habits() {
     call.model = "llama9:3b".to_owned();
     let told = stack.run(call).await;
     assert_eq!(told.output(), Value::from("hi"));
-    assert_eq!(stack.row(&told.id()).await.provider_request_id.as_deref(), Some("chatcmpl-1"));
+    assert_eq!(
+        stack.row(&told.id()).await.provider_request_id.as_deref(),
+        Some("chatcmpl-1")
+    );
     // A model that is not there.
-    server.answer([Answer::error(404, "model \"x\" not found, try pulling it first", "api_error", None)]);
+    server.answer([Answer::error(
+        404,
+        "model \"x\" not found, try pulling it first",
+        "api_error",
+        None,
+    )]);
     let told = stack.run(ask()).await;
-    assert_eq!((class(&told).as_str(), told.error.as_ref().unwrap().code()), ("invalid_input", tonic::Code::NotFound));
+    assert_eq!(
+        (class(&told).as_str(), told.error.as_ref().unwrap().code()),
+        ("invalid_input", tonic::Code::NotFound)
+    );
 }
 
 #[tokio::test]
@@ -116,9 +169,13 @@ async fn a_cancel_closes_the_connection_of_a_chat() {
     let stack = stack(&server).await;
     let mut stream = stack.open(&u1(), ask()).await.unwrap();
     let id = first_id(&mut stream).await;
-    until(async || server.submits() == 1).within(Duration::from_secs(10)).await;
+    until(async || server.submits() == 1)
+        .within(Duration::from_secs(10))
+        .await;
     assert!(stack.cancel(&u1(), &id).await.aborted);
     assert_eq!(read(stream).await.reason(), "CANCELLED");
     let registry = stack.seam.registry().clone();
-    until(async || registry.running().is_empty()).within(Duration::from_secs(5)).await;
+    until(async || registry.running().is_empty())
+        .within(Duration::from_secs(5))
+        .await;
 }

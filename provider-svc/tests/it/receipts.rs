@@ -16,20 +16,32 @@ use crate::stack::{Stack, cost, picture, request, status};
 #[tokio::test]
 async fn g_026_a_stated_charge_wins_over_the_catalog_and_the_estimate_stays() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { charge: Some(0.42), ..Script::default() });
+    stack.acme.script(Script {
+        charge: Some(0.42),
+        ..Script::default()
+    });
     let told = stack.run(picture()).await;
     let row = stack.row(&told.id()).await;
-    assert_eq!((cost(&row), row.price_source.as_deref()), (Some("0.420000000"), Some("provider")));
+    assert_eq!(
+        (cost(&row), row.price_source.as_deref()),
+        (Some("0.420000000"), Some("provider"))
+    );
     assert_eq!(row.estimated_cost.unwrap().amount, "0.040000000");
     assert_eq!(row.attempts.len(), 1);
-    assert_eq!(row.attempts[0].provider_request_id, Some(format!("req-{}", told.id())));
+    assert_eq!(
+        row.attempts[0].provider_request_id,
+        Some(format!("req-{}", told.id()))
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn g_027_every_row_of_many_at_once_holds_its_own_id() {
     let stack = Arc::new(Stack::start().await);
     let gate = Arc::new(Semaphore::new(0));
-    stack.acme.script(Script { gate: Some(gate.clone()), ..Script::default() });
+    stack.acme.script(Script {
+        gate: Some(gate.clone()),
+        ..Script::default()
+    });
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..200 {
         let stack = stack.clone();
@@ -39,7 +51,9 @@ async fn g_027_every_row_of_many_at_once_holds_its_own_id() {
             stack.run(call).await.id()
         });
     }
-    until(async || stack.acme.submits() == 200).within(Duration::from_secs(30)).await;
+    until(async || stack.acme.submits() == 200)
+        .within(Duration::from_secs(30))
+        .await;
     gate.add_permits(200);
     for id in calls.join_all().await {
         let row = stack.row(&id).await;
@@ -51,15 +65,24 @@ async fn g_027_every_row_of_many_at_once_holds_its_own_id() {
 #[tokio::test]
 async fn g_033_a_charge_that_is_no_number_leaves_the_catalogs() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { charge: Some(f64::NAN), ..Script::default() });
+    stack.acme.script(Script {
+        charge: Some(f64::NAN),
+        ..Script::default()
+    });
     let row = stack.row(&stack.run(picture()).await.id()).await;
-    assert_eq!((cost(&row), row.price_source.as_deref()), (Some("0.040000000"), Some("model-catalog")));
+    assert_eq!(
+        (cost(&row), row.price_source.as_deref()),
+        (Some("0.040000000"), Some("model-catalog"))
+    );
 }
 
 #[tokio::test]
 async fn g_034_a_failure_after_the_id_was_told_is_queued_for_its_bill() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { fails: Some("no"), ..Script::default() });
+    stack.acme.script(Script {
+        fails: Some("no"),
+        ..Script::default()
+    });
     let told = stack.run(picture()).await;
     let row = stack.row(&told.id()).await;
     assert_eq!(row.provider_request_id, Some(format!("req-{}", told.id())));
@@ -78,23 +101,39 @@ async fn g_035_an_id_that_cannot_be_bound_arrives_later() {
     stack.seam.ledger().spool().kick();
     let row = stack.row_in(&told.id(), GenerationStatus::Completed).await;
     assert_eq!(row.provider_request_id, Some(format!("req-{}", told.id())));
-    assert_eq!((cost(&row), row.asset_ids.len(), row.attempts.len()), (Some("0.040000000"), 1, 1));
+    assert_eq!(
+        (cost(&row), row.asset_ids.len(), row.attempts.len()),
+        (Some("0.040000000"), 1, 1)
+    );
 }
 
 #[tokio::test]
 async fn g_036_a_stated_zero_is_a_price() {
     let stack = Stack::start().await;
-    stack.acme.script(Script { charge: Some(0.0), ..Script::default() });
+    stack.acme.script(Script {
+        charge: Some(0.0),
+        ..Script::default()
+    });
     let row = stack.row(&stack.run(picture()).await.id()).await;
-    assert_eq!((cost(&row), row.price_source.as_deref()), (Some("0.000000000"), Some("provider")));
+    assert_eq!(
+        (cost(&row), row.price_source.as_deref()),
+        (Some("0.000000000"), Some("provider"))
+    );
 }
 
 #[tokio::test]
 async fn g_165_g_166_no_bytes_and_no_secrets_in_rows_and_messages() {
     let stack = Stack::start().await;
-    let mut call = request("acme", "text_to_image", serde_json::json!({"prompt": "x", "api_key": "sk-1"}));
+    let mut call = request(
+        "acme",
+        "text_to_image",
+        serde_json::json!({"prompt": "x", "api_key": "sk-1"}),
+    );
     let mut given: Map = call.params.take().unwrap().try_into().unwrap();
-    given.insert("reference".to_owned(), Value::Bytes(Bytes::from(vec![7; 100_000])));
+    given.insert(
+        "reference".to_owned(),
+        Value::Bytes(Bytes::from(vec![7; 100_000])),
+    );
     call.params = Some((&given).into());
     let told = stack.run(call).await;
     let row = stack.row(&told.id()).await;
@@ -104,7 +143,8 @@ async fn g_165_g_166_no_bytes_and_no_secrets_in_rows_and_messages() {
         assert!(!bytes.windows(8).any(|window| window == &PNG[..8]));
         let stored: Map = prediction.parameters.clone().unwrap().try_into().unwrap();
         let stored = to_json(&Value::map(stored), BytesForm::Tagged);
-        let expected = serde_json::json!({"prompt": "x", "api_key": "[redacted]", "reference": {"bytes": 100_000}});
+        let expected =
+            serde_json::json!({"prompt": "x", "api_key": "[redacted]", "reference": {"bytes": 100_000}});
         assert_eq!(stored, expected);
     }
     let asset = stack.asset(&row.asset_ids[0]).await;

@@ -70,7 +70,14 @@ impl Told {
         self.predictions.last().unwrap()
     }
     pub fn output(&self) -> Value {
-        self.result.as_ref().unwrap().output.clone().unwrap().try_into().unwrap()
+        self.result
+            .as_ref()
+            .unwrap()
+            .output
+            .clone()
+            .unwrap()
+            .try_into()
+            .unwrap()
     }
     pub fn text(&self) -> String {
         self.chunks.iter().map(|chunk| chunk.text.as_str()).collect()
@@ -111,10 +118,17 @@ pub fn request(provider: &str, capability: &str, json: serde_json::Value) -> Run
 }
 /// A picture by acme, stored.
 pub fn picture() -> RunGenerationRequest {
-    request("acme", "text_to_image", serde_json::json!({"prompt": "a paper boat"}))
+    request(
+        "acme",
+        "text_to_image",
+        serde_json::json!({"prompt": "a paper boat"}),
+    )
 }
 pub fn cost(generation: &Generation) -> Option<&str> {
-    generation.cost.as_ref().map(|Money { amount, .. }| amount.as_str())
+    generation
+        .cost
+        .as_ref()
+        .map(|Money { amount, .. }| amount.as_str())
 }
 pub fn status(generation: &Generation) -> GenerationStatus {
     GenerationStatus::try_from(generation.status).unwrap()
@@ -136,8 +150,12 @@ impl Stack {
         settings.save_pauses_ms = vec![1, 1];
         settings.rpc_timeout = Duration::from_secs(10);
         let mut deps = deps(folder.path());
-        let tracker = component::start::<Tracker>(atelier_tracker::Settings::default(), &deps).await.unwrap();
-        let assets = component::start::<Assets>(atelier_asset::Settings::default(), &deps).await.unwrap();
+        let tracker = component::start::<Tracker>(atelier_tracker::Settings::default(), &deps)
+            .await
+            .unwrap();
+        let assets = component::start::<Assets>(atelier_asset::Settings::default(), &deps)
+            .await
+            .unwrap();
         let (ledger, store) = (Tap::default(), Tap::default());
         deps.peers.insert("tracker", ledger.on(tracker.transport.clone()));
         deps.peers.insert("asset", store.on(assets.transport.clone()));
@@ -147,7 +165,8 @@ impl Stack {
         let (sketch, seam) = (providers.sketch_counters(), providers.seam());
         let provider = atelier_common::channel::local(providers.routes(), &deps.signer);
         let tasks = deps.tasks.clone();
-        deps.tasks.spawn("provider", async move { providers.run(&tasks).await });
+        deps.tasks
+            .spawn("provider", async move { providers.run(&tasks).await });
         let stack = Self {
             acme,
             oneshot,
@@ -163,12 +182,15 @@ impl Stack {
             signer: deps.signer.clone(),
         };
         let tap = stack.ledger.clone();
-        atelier_common::testkit::until(async || tap.count("Follow") > 0).within(Duration::from_secs(10)).await;
+        atelier_common::testkit::until(async || tap.count("Follow") > 0)
+            .within(Duration::from_secs(10))
+            .await;
         stack
     }
 
     pub fn client(&self) -> ProviderServiceClient<Transport> {
-        ProviderServiceClient::new(self.provider.clone()).max_decoding_message_size(atelier_proto::MAX_MESSAGE_BYTES)
+        ProviderServiceClient::new(self.provider.clone())
+            .max_decoding_message_size(atelier_proto::MAX_MESSAGE_BYTES)
     }
 
     /// Starts a call and leaves its stream open.
@@ -178,7 +200,10 @@ impl Stack {
         request: RunGenerationRequest,
     ) -> Result<Streaming<RunGenerationResponse>, Status> {
         let request = self.signer.request(request, caller);
-        self.client().run_generation(request).await.map(tonic::Response::into_inner)
+        self.client()
+            .run_generation(request)
+            .await
+            .map(tonic::Response::into_inner)
     }
 
     /// Runs a call to the end.
@@ -189,14 +214,23 @@ impl Stack {
     pub async fn run_as(&self, caller: &Caller, request: RunGenerationRequest) -> Told {
         match self.open(caller, request).await {
             Ok(stream) => read(stream).await,
-            Err(error) => Told { error: Some(error), ..Told::default() },
+            Err(error) => Told {
+                error: Some(error),
+                ..Told::default()
+            },
         }
     }
 
     pub async fn cancel(&self, caller: &Caller, id: &str) -> CancelGenerationResponse {
-        let request = CancelGenerationRequest { generation_id: id.to_owned() };
+        let request = CancelGenerationRequest {
+            generation_id: id.to_owned(),
+        };
         let request = self.signer.request(request, caller);
-        self.client().cancel_generation(request).await.unwrap().into_inner()
+        self.client()
+            .cancel_generation(request)
+            .await
+            .unwrap()
+            .into_inner()
     }
 
     pub fn tracker(&self) -> GenerationServiceClient<Transport> {
@@ -218,19 +252,37 @@ impl Stack {
     }
 
     pub async fn row(&self, id: &str) -> Generation {
-        let request = self.signed(GetGenerationRequest { generation_id: id.to_owned() });
-        self.tracker().get_generation(request).await.unwrap().into_inner().generation.unwrap()
+        let request = self.signed(GetGenerationRequest {
+            generation_id: id.to_owned(),
+        });
+        self.tracker()
+            .get_generation(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .generation
+            .unwrap()
     }
 
     /// Waits until a row is in a status.
     pub async fn row_in(&self, id: &str, wanted: GenerationStatus) -> Generation {
         let look = async || Some(self.row(id).await).filter(|row| status(row) == wanted);
-        atelier_common::testkit::until(look).within(Duration::from_secs(10)).await
+        atelier_common::testkit::until(look)
+            .within(Duration::from_secs(10))
+            .await
     }
 
     pub async fn rows(&self) -> Vec<Generation> {
-        let request = self.signed(ListGenerationsRequest { page_size: 500, ..ListGenerationsRequest::default() });
-        self.tracker().list_generations(request).await.unwrap().into_inner().generations
+        let request = self.signed(ListGenerationsRequest {
+            page_size: 500,
+            ..ListGenerationsRequest::default()
+        });
+        self.tracker()
+            .list_generations(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .generations
     }
 
     fn asset_client(&self) -> AssetServiceClient<Transport> {
@@ -238,18 +290,39 @@ impl Stack {
     }
 
     pub async fn asset(&self, id: &str) -> Asset {
-        let request = self.signed(GetAssetRequest { asset_id: id.to_owned() });
-        self.asset_client().get_asset(request).await.unwrap().into_inner().asset.unwrap()
+        let request = self.signed(GetAssetRequest {
+            asset_id: id.to_owned(),
+        });
+        self.asset_client()
+            .get_asset(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .asset
+            .unwrap()
     }
 
     pub async fn assets(&self) -> Vec<Asset> {
-        let request = self.signed(ListAssetsRequest { page_size: 500, ..ListAssetsRequest::default() });
-        self.asset_client().list_assets(request).await.unwrap().into_inner().assets
+        let request = self.signed(ListAssetsRequest {
+            page_size: 500,
+            ..ListAssetsRequest::default()
+        });
+        self.asset_client()
+            .list_assets(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .assets
     }
 
     /// The metadata of a row, as a map.
     pub async fn facts(&self, id: &str) -> Map {
-        self.row(id).await.metadata.unwrap_or_default().try_into().unwrap()
+        self.row(id)
+            .await
+            .metadata
+            .unwrap_or_default()
+            .try_into()
+            .unwrap()
     }
 }
 impl Drop for Stack {

@@ -1,7 +1,6 @@
 //! A server that answers like OpenAI, letter by letter, and misbehaves as told.
 
 use std::collections::VecDeque;
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -111,13 +110,15 @@ struct Inner {
 
 impl StandIn {
     pub async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
-        let inner = Arc::new(Inner { answers: Mutex::new(answers.into_iter().collect()), ..Inner::default() });
+        let inner = Arc::new(Inner {
+            answers: Mutex::new(answers.into_iter().collect()),
+            ..Inner::default()
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().fallback(answer).with_state(inner.clone());
         atelier_common::tasks::Tasks::new().spawn("stand-in", async move {
-            let Err(error) = axum::serve(listener, router).await.map(|()| -> Infallible { unreachable!() }) else { return };
-            panic!("{error}");
+            axum::serve(listener, router).await.unwrap();
         });
         Self { address, inner }
     }
@@ -132,7 +133,10 @@ impl StandIn {
     }
     /// How many paid requests arrived.
     pub fn submits(&self) -> usize {
-        self.seen().iter().filter(|seen| seen.path.starts_with("/v1/")).count()
+        self.seen()
+            .iter()
+            .filter(|seen| seen.path.starts_with("/v1/"))
+            .count()
     }
 }
 
@@ -140,7 +144,11 @@ async fn answer(State(inner): State<Arc<Inner>>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let at = Instant::now();
     let body = axum::body::to_bytes(body, 16 << 20).await.unwrap();
-    let text = |name: &str| head.headers.get(name).map(|value| value.to_str().unwrap().to_owned());
+    let text = |name: &str| {
+        head.headers
+            .get(name)
+            .map(|value| value.to_str().unwrap().to_owned())
+    };
     let seen = Seen {
         path: head.uri.path().to_owned(),
         authorization: text("authorization"),
@@ -151,28 +159,40 @@ async fn answer(State(inner): State<Arc<Inner>>, request: Request) -> Response {
     inner.seen.lock().unwrap().push(seen);
     let answer = {
         let mut answers = inner.answers.lock().unwrap();
-        if answers.len() > 1 { answers.pop_front().unwrap() } else { answers.front().cloned().unwrap() }
+        if answers.len() > 1 {
+            answers.pop_front().unwrap()
+        } else {
+            answers.front().cloned().unwrap()
+        }
     };
     tokio::time::sleep(answer.delay).await;
     let mut response = Response::builder().status(answer.status);
     for (name, value) in &answer.headers {
         response = response.header(name, value);
     }
-    let whole = answer.reset_after.map_or(answer.body.as_slice(), |bytes| &answer.body[..bytes]);
+    let whole = answer
+        .reset_after
+        .map_or(answer.body.as_slice(), |bytes| &answer.body[..bytes]);
     if answer.chunk == usize::MAX && answer.reset_after.is_none() && !answer.endless {
         return response.body(Body::from(whole.to_vec())).unwrap();
     }
-    let pieces: Vec<io::Result<Bytes>> =
-        whole.chunks(answer.chunk.min(1 << 20)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+    let pieces: Vec<io::Result<Bytes>> = whole
+        .chunks(answer.chunk.min(1 << 20))
+        .map(|piece| Ok(Bytes::copy_from_slice(piece)))
+        .collect();
     let body = if answer.endless {
-        Body::from_stream(stream::repeat_with(move || Ok::<_, io::Error>(Bytes::from(vec![0x89; 1 << 16]))))
+        Body::from_stream(stream::repeat_with(move || {
+            Ok::<_, io::Error>(Bytes::from(vec![0x89; 1 << 16]))
+        }))
     } else {
         let broken = answer.reset_after.map(|_| Err(io::Error::other("reset")));
         // A pause between pieces keeps them apart on the wire.
-        Body::from_stream(stream::iter(pieces.into_iter().chain(broken)).then(|piece| async {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            piece
-        }))
+        Body::from_stream(
+            stream::iter(pieces.into_iter().chain(broken)).then(|piece| async {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                piece
+            }),
+        )
     };
     response.body(body).unwrap()
 }

@@ -44,16 +44,28 @@ impl Tap {
         Transport::new(service_fn(move |request: http::Request<Body>| {
             let (tap, mut transport) = (tap.clone(), transport.clone());
             async move {
-                let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+                let method = request
+                    .uri()
+                    .path()
+                    .rsplit('/')
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned();
                 tap.inner.calls.lock().unwrap().push(method.clone());
                 let held = tap.inner.held.lock().unwrap().get(method.as_str()).cloned();
                 if let Some(held) = held {
                     held.arrived.add_permits(1);
                     held.released.acquire().await.unwrap().forget();
                 }
-                let down = tap.inner.down.lock().unwrap().iter().any(|down| *down == "*" || *down == method);
+                let down = tap
+                    .inner
+                    .down
+                    .lock()
+                    .unwrap()
+                    .iter()
+                    .any(|down| *down == "*" || *down == method);
                 if down {
-                    return Err(Status::unavailable("cut by the test").into());
+                    return Ok(Status::unavailable("cut by the test").into_http());
                 }
                 transport.ready().await?.call(request).await
             }
@@ -72,7 +84,10 @@ impl Tap {
 
     /// Makes calls of a method wait.
     pub fn hold(&self, method: &'static str) -> Held {
-        let held = Held { arrived: Arc::new(Semaphore::new(0)), released: Arc::new(Semaphore::new(0)) };
+        let held = Held {
+            arrived: Arc::new(Semaphore::new(0)),
+            released: Arc::new(Semaphore::new(0)),
+        };
         self.inner.held.lock().unwrap().insert(method, held.clone());
         held
     }

@@ -26,7 +26,11 @@ enum Event {
 
 /// Serves one driver until it says goodbye, its stream breaks, or this process stops. A broken stream leaves the lease
 /// to run out; a driver that comes back in time has lost nothing.
-pub(super) fn serve(following: Following, mut up: Streaming<v1::FollowRequest>, stop: CancellationToken) -> Down {
+pub(super) fn serve(
+    following: Following,
+    mut up: Streaming<v1::FollowRequest>,
+    stop: CancellationToken,
+) -> Down {
     Box::pin(async_stream::try_stream! {
         let first = up.message().await?;
         let driver = parse::hello(first)?;
@@ -84,11 +88,18 @@ async fn next(
 }
 
 fn ack(sequence: i64, lease: Duration) -> v1::FollowResponse {
-    let ack = v1::HeartbeatAck { sequence, lease: Some(proto_duration(lease)) };
-    v1::FollowResponse { message: Some(follow_response::Message::HeartbeatAck(ack)) }
+    let ack = v1::HeartbeatAck {
+        sequence,
+        lease: Some(proto_duration(lease)),
+    };
+    v1::FollowResponse {
+        message: Some(follow_response::Message::HeartbeatAck(ack)),
+    }
 }
 
 fn order(generation_id: String) -> v1::FollowResponse {
     let order = v1::CancelOrder { generation_id };
-    v1::FollowResponse { message: Some(follow_response::Message::CancelOrder(order)) }
+    v1::FollowResponse {
+        message: Some(follow_response::Message::CancelOrder(order)),
+    }
 }

@@ -29,28 +29,40 @@ const ASSETS_LIMIT: usize = 10_000;
 fn filled(text: String, field: &'static str) -> Result<String, Error> {
     match text.len() {
         0 => Err(Error::invalid(field, "must not be empty")),
-        length if length > TEXT_LIMIT => Err(Error::invalid(field, format!("is longer than {TEXT_LIMIT} bytes"))),
+        length if length > TEXT_LIMIT => Err(Error::invalid(
+            field,
+            format!("is longer than {TEXT_LIMIT} bytes"),
+        )),
         _ => Ok(text),
     }
 }
 
 fn short(text: Option<String>, field: &'static str) -> Result<Option<String>, Error> {
     // Empty and absent are the same to a caller that fills in what it has.
-    text.filter(|text| !text.is_empty()).map(|text| filled(text, field)).transpose()
+    text.filter(|text| !text.is_empty())
+        .map(|text| filled(text, field))
+        .transpose()
 }
 
 fn generation_id(text: &str) -> Result<String, Error> {
-    Uuid::parse_str(text).map(|id| id.to_string()).map_err(|_| Error::invalid("generation_id", "is not a UUID"))
+    Uuid::parse_str(text)
+        .map(|id| id.to_string())
+        .map_err(|_| Error::invalid("generation_id", "is not a UUID"))
 }
 
 /// The id of a row that is to be there: what is no id names no row.
 pub(super) fn known_id(text: &str) -> Result<String, Error> {
-    Uuid::parse_str(text).map(|id| id.to_string()).map_err(|_| Error::NotFound)
+    Uuid::parse_str(text)
+        .map(|id| id.to_string())
+        .map_err(|_| Error::NotFound)
 }
 
 fn driver(driver: Option<v1::Driver>) -> Result<Driver, Error> {
     let v1::Driver { instance_id, epoch } = driver.ok_or_else(|| Error::invalid("driver", "must be set"))?;
-    Ok(Driver { instance_id: filled(instance_id, "driver.instance_id")?, epoch })
+    Ok(Driver {
+        instance_id: filled(instance_id, "driver.instance_id")?,
+        epoch,
+    })
 }
 
 pub(super) fn open(user_id: String, request: v1::OpenGenerationRequest) -> Result<Open, Error> {
@@ -126,26 +138,48 @@ fn origin(origin: Origin) -> Result<ledger::Origin, Error> {
 }
 
 fn parameters(bag: Option<MapValue>) -> Result<String, Error> {
-    let map = Map::try_from(bag.unwrap_or_default()).map_err(|wrong| Error::invalid("parameters", wrong.to_string()))?;
+    let map = Map::try_from(bag.unwrap_or_default())
+        .map_err(|wrong| Error::invalid("parameters", wrong.to_string()))?;
     let text = to_json(&Value::map(map), BytesForm::Tagged).to_string();
     if text.len() > PARAMETERS_LIMIT {
-        return Err(Error::invalid("parameters", "are larger than 256 KiB after redaction"));
+        return Err(Error::invalid(
+            "parameters",
+            "are larger than 256 KiB after redaction",
+        ));
     }
     Ok(text)
 }
 
 pub(super) fn mark(user_id: String, request: v1::MarkSubmittingRequest) -> Result<Mark, Error> {
-    let v1::MarkSubmittingRequest { generation_id, driver: by } = request;
-    Ok(Mark { user_id, id: known_id(&generation_id)?, driver: driver(by)? })
+    let v1::MarkSubmittingRequest {
+        generation_id,
+        driver: by,
+    } = request;
+    Ok(Mark {
+        user_id,
+        id: known_id(&generation_id)?,
+        driver: driver(by)?,
+    })
 }
 
 pub(super) fn bind(user_id: String, request: v1::BindAttemptRequest) -> Result<Bind, Error> {
-    let v1::BindAttemptRequest { generation_id, driver: by, provider_request_id, resume_token, charge, kind } = request;
-    if resume_token.as_ref().is_some_and(|token| token.len() > TOKEN_LIMIT) {
+    let v1::BindAttemptRequest {
+        generation_id,
+        driver: by,
+        provider_request_id,
+        resume_token,
+        charge,
+        kind,
+    } = request;
+    if resume_token
+        .as_ref()
+        .is_some_and(|token| token.len() > TOKEN_LIMIT)
+    {
         return Err(Error::invalid("resume_token", "is longer than 64 KiB"));
     }
     let kind = kind.filter(|kind| !kind.is_empty());
-    let kind = kind.map(|kind| AttemptKind::parse(&kind).ok_or_else(|| Error::invalid("kind", "is not a kind")));
+    let kind =
+        kind.map(|kind| AttemptKind::parse(&kind).ok_or_else(|| Error::invalid("kind", "is not a kind")));
     let (charge, warning) = charge::read(charge.as_ref());
     Ok(Bind {
         user_id,
@@ -162,7 +196,11 @@ pub(super) fn bind(user_id: String, request: v1::BindAttemptRequest) -> Result<B
 }
 
 fn facets(told: Option<v1::Facets>) -> Facets {
-    let v1::Facets { submission, provider, output } = told.unwrap_or_default();
+    let v1::Facets {
+        submission,
+        provider,
+        output,
+    } = told.unwrap_or_default();
     Facets {
         submission: Submission::from_proto(submission),
         provider: ProviderState::from_proto(provider),
@@ -171,8 +209,17 @@ fn facets(told: Option<v1::Facets>) -> Facets {
 }
 
 pub(super) fn observe(user_id: String, request: v1::ObserveGenerationRequest) -> Result<Observe, Error> {
-    let v1::ObserveGenerationRequest { generation_id, driver: by, facets: told } = request;
-    Ok(Observe { user_id, id: known_id(&generation_id)?, driver: driver(by)?, facets: facets(told) })
+    let v1::ObserveGenerationRequest {
+        generation_id,
+        driver: by,
+        facets: told,
+    } = request;
+    Ok(Observe {
+        user_id,
+        id: known_id(&generation_id)?,
+        driver: driver(by)?,
+        facets: facets(told),
+    })
 }
 
 pub(super) fn close(user_id: String, request: v1::CloseGenerationRequest) -> Result<Close, Error> {
@@ -199,7 +246,10 @@ pub(super) fn close(user_id: String, request: v1::CloseGenerationRequest) -> Res
             return Err(Error::invalid("status", "must be completed, failed or cancelled"));
         }
     };
-    let v1::Receipt { provider_request_id, charge } = receipt.unwrap_or_default();
+    let v1::Receipt {
+        provider_request_id,
+        charge,
+    } = receipt.unwrap_or_default();
     let (charge, wrong) = charge::read(charge.as_ref());
     let (catalog_charge, wrong_catalog) = charge::read(catalog_charge.as_ref());
     Ok(Close {
@@ -228,7 +278,9 @@ pub(super) fn close(user_id: String, request: v1::CloseGenerationRequest) -> Res
 fn code(told: Option<String>, status: Status) -> Option<String> {
     let clean = |code: &String| {
         (1..=64).contains(&code.len())
-            && code.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+            && code
+                .chars()
+                .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
     };
     match (told, status) {
         (_, Status::Completed) => None,
@@ -240,14 +292,18 @@ fn code(told: Option<String>, status: Status) -> Option<String> {
 
 fn duration_of(duration: prost_types::Duration) -> Option<Duration> {
     let seconds = u64::try_from(duration.seconds).ok()?;
-    Some(Duration::new(seconds, u32::try_from(duration.nanos).ok()?.min(999_999_999)))
+    Some(Duration::new(
+        seconds,
+        u32::try_from(duration.nanos).ok()?.min(999_999_999),
+    ))
 }
 
 fn word(told: Option<String>, field: &'static str, words: &[&str]) -> Result<Option<String>, Error> {
     match told.filter(|word| !word.is_empty()) {
-        Some(word) if !words.contains(&word.as_str()) => {
-            Err(Error::invalid(field, format!("must be one of {}", words.join(", "))))
-        }
+        Some(word) if !words.contains(&word.as_str()) => Err(Error::invalid(
+            field,
+            format!("must be one of {}", words.join(", ")),
+        )),
         word => Ok(word),
     }
 }
@@ -260,8 +316,16 @@ fn assets(ids: Vec<String>) -> Result<Vec<String>, Error> {
 }
 
 pub(super) fn annotate(user_id: String, request: v1::AnnotateGenerationRequest) -> Result<Annotate, Error> {
-    let v1::AnnotateGenerationRequest { generation_id, receipt, asset_ids, provider_cancel } = request;
-    let v1::Receipt { provider_request_id, charge } = receipt.unwrap_or_default();
+    let v1::AnnotateGenerationRequest {
+        generation_id,
+        receipt,
+        asset_ids,
+        provider_cancel,
+    } = request;
+    let v1::Receipt {
+        provider_request_id,
+        charge,
+    } = receipt.unwrap_or_default();
     Ok(Annotate {
         user_id,
         id: known_id(&generation_id)?,
@@ -275,8 +339,15 @@ pub(super) fn annotate(user_id: String, request: v1::AnnotateGenerationRequest) 
 }
 
 pub(super) fn link(user_id: String, request: v1::LinkAssetsRequest) -> Result<Link, Error> {
-    let v1::LinkAssetsRequest { generation_id, asset_ids } = request;
-    Ok(Link { user_id, id: known_id(&generation_id)?, asset_ids: assets(asset_ids)? })
+    let v1::LinkAssetsRequest {
+        generation_id,
+        asset_ids,
+    } = request;
+    Ok(Link {
+        user_id,
+        id: known_id(&generation_id)?,
+        asset_ids: assets(asset_ids)?,
+    })
 }
 
 pub(super) fn filter(user_id: String, filter: Option<v1::GenerationFilter>) -> Result<Filter, Error> {
@@ -293,7 +364,8 @@ pub(super) fn filter(user_id: String, filter: Option<v1::GenerationFilter>) -> R
         until,
         workflow_id,
     } = filter.unwrap_or_default();
-    let known = |number| Status::from_proto(number).ok_or_else(|| Error::invalid("filter.status", "is not a status"));
+    let known =
+        |number| Status::from_proto(number).ok_or_else(|| Error::invalid("filter.status", "is not a status"));
     let surface = surface.map(|number| match Surface::try_from(number) {
         Ok(surface) if surface != Surface::Unspecified => Ok(number),
         Ok(_) | Err(_) => Err(Error::invalid("filter.surface", "is not a surface")),
@@ -337,9 +409,17 @@ pub(super) struct Introduction {
 
 pub(super) fn hello(message: Option<v1::FollowRequest>) -> Result<Introduction, Error> {
     match message.and_then(|message| message.message) {
-        Some(v1::follow_request::Message::Hello(v1::Hello { instance_id, service, sole_process })) => {
+        Some(v1::follow_request::Message::Hello(v1::Hello {
+            instance_id,
+            service,
+            sole_process,
+        })) => {
             let instance_id = filled(instance_id, "hello.instance_id")?;
-            Ok(Introduction { instance_id, service: sanitise(&service, 128), sole_process })
+            Ok(Introduction {
+                instance_id,
+                service: sanitise(&service, 128),
+                sole_process,
+            })
         }
         Some(_) | None => Err(Error::invalid("message", "the first one must be hello")),
     }

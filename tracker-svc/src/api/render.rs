@@ -123,9 +123,9 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
         created_at: Some(proto_from_micros(created_at)),
         started_at: Some(proto_from_micros(started_at)),
         completed_at: completed_at.map(proto_from_micros),
-        duration: duration.and_then(|micros| u64::try_from(micros).ok()).map(|micros| {
-            proto_duration(std::time::Duration::from_micros(micros))
-        }),
+        duration: duration
+            .and_then(|micros| u64::try_from(micros).ok())
+            .map(|micros| proto_duration(std::time::Duration::from_micros(micros))),
         owner_epoch,
         version,
         metadata: Some((&metadata).into()),
@@ -145,7 +145,9 @@ fn metadata_of(row: &generations::Model) -> Result<Map, Error> {
             (Status::Running, _) => None,
             (_, Submission::Accepted) => Some("nothing was sent"),
             (Status::Completed, _) => Some("no price is known"),
-            (Status::Failed | Status::Cancelled | Status::Interrupted, _) => Some("the provider stated no charge"),
+            (Status::Failed | Status::Cancelled | Status::Interrupted, _) => {
+                Some("the provider stated no charge")
+            }
         };
         metadata.set_unpriced_reason(reason.map(ToOwned::to_owned));
     }
@@ -182,7 +184,9 @@ fn attempt(attempt: attempts::Model) -> v1::Attempt {
 }
 
 fn money(nanos: Option<charge::Nanos>, currency: Option<&str>) -> Option<Money> {
-    nanos.zip(currency).map(|(nanos, currency)| charge::to_proto(nanos, currency))
+    nanos
+        .zip(currency)
+        .map(|(nanos, currency)| charge::to_proto(nanos, currency))
 }
 
 fn map_of(text: &str) -> Result<MapValue, Error> {
@@ -207,7 +211,10 @@ pub(super) fn summary(summary: Summary) -> v1::CostSummary {
     } = summary;
     let mut costs: Vec<Money> = costs
         .into_iter()
-        .map(|(currency, amount)| Money { amount: atelier_proto::money::exact(amount), currency })
+        .map(|(currency, amount)| Money {
+            amount: atelier_proto::money::exact(amount),
+            currency,
+        })
         .collect();
     // Dollars first, the others by name.
     costs.sort_by_key(|money| money.currency != "USD");

@@ -42,7 +42,10 @@ impl GenerationService for Service {
     ) -> Result<Response<v1::OpenGenerationResponse>, Status> {
         let (user, request) = scoped(request)?;
         let Opened { row, created } = self.ledger.open(parse::open(user, request)?).await?;
-        Ok(Response::new(v1::OpenGenerationResponse { generation: generation(row)?, created }))
+        Ok(Response::new(v1::OpenGenerationResponse {
+            generation: generation(row)?,
+            created,
+        }))
     }
 
     async fn mark_submitting(
@@ -61,7 +64,10 @@ impl GenerationService for Service {
         let (user, request) = scoped(request)?;
         let bound = self.ledger.bind(parse::bind(user, request)?).await?;
         let (attempt_number, cancelled) = (bound.attempt_number, bound.cancelled);
-        Ok(Response::new(v1::BindAttemptResponse { attempt_number, cancelled }))
+        Ok(Response::new(v1::BindAttemptResponse {
+            attempt_number,
+            cancelled,
+        }))
     }
 
     async fn observe_generation(
@@ -78,8 +84,16 @@ impl GenerationService for Service {
         request: Request<v1::CloseGenerationRequest>,
     ) -> Result<Response<v1::CloseGenerationResponse>, Status> {
         let (user, request) = scoped(request)?;
-        let Closed { changed, lost_race, row } = self.ledger.close(parse::close(user, request)?).await?;
-        Ok(Response::new(v1::CloseGenerationResponse { changed, lost_race, generation: generation(row)? }))
+        let Closed {
+            changed,
+            lost_race,
+            row,
+        } = self.ledger.close(parse::close(user, request)?).await?;
+        Ok(Response::new(v1::CloseGenerationResponse {
+            changed,
+            lost_race,
+            generation: generation(row)?,
+        }))
     }
 
     async fn annotate_generation(
@@ -88,7 +102,9 @@ impl GenerationService for Service {
     ) -> Result<Response<v1::AnnotateGenerationResponse>, Status> {
         let (user, request) = scoped(request)?;
         let row = self.ledger.annotate(parse::annotate(user, request)?).await?;
-        Ok(Response::new(v1::AnnotateGenerationResponse { generation: generation(row)? }))
+        Ok(Response::new(v1::AnnotateGenerationResponse {
+            generation: generation(row)?,
+        }))
     }
 
     async fn link_assets(
@@ -97,7 +113,9 @@ impl GenerationService for Service {
     ) -> Result<Response<v1::LinkAssetsResponse>, Status> {
         let (user, request) = scoped(request)?;
         let row = self.ledger.link(parse::link(user, request)?).await?;
-        Ok(Response::new(v1::LinkAssetsResponse { generation: generation(row)? }))
+        Ok(Response::new(v1::LinkAssetsResponse {
+            generation: generation(row)?,
+        }))
     }
 
     async fn cancel_generation(
@@ -108,7 +126,13 @@ impl GenerationService for Service {
         // What is no id names no row, like an id that nobody has.
         let cancelled = match parse::known_id(&request.generation_id) {
             Ok(id) => {
-                let cancelled = self.ledger.cancel(Cancel { user_id, id: id.clone() }).await?;
+                let cancelled = self
+                    .ledger
+                    .cancel(Cancel {
+                        user_id,
+                        id: id.clone(),
+                    })
+                    .await?;
                 if let Cancelled::Now { owner_instance } = &cancelled {
                     let told = self.following.hub.order(owner_instance, &id);
                     tracing::debug!(generation_id = id, told, "cancelled a generation");
@@ -123,7 +147,11 @@ impl GenerationService for Service {
             Cancelled::NotRunning => (false, "", Some("not running")),
         };
         let (status, error) = (status.to_owned(), error.map(ToOwned::to_owned));
-        Ok(Response::new(v1::CancelGenerationResponse { cancelled, status, error }))
+        Ok(Response::new(v1::CancelGenerationResponse {
+            cancelled,
+            status,
+            error,
+        }))
     }
 
     async fn get_generation(
@@ -132,7 +160,9 @@ impl GenerationService for Service {
     ) -> Result<Response<v1::GetGenerationResponse>, Status> {
         let (user, request) = scoped(request)?;
         let row = self.queries.get(&user, &request.generation_id).await?;
-        Ok(Response::new(v1::GetGenerationResponse { generation: generation(row)? }))
+        Ok(Response::new(v1::GetGenerationResponse {
+            generation: generation(row)?,
+        }))
     }
 
     async fn list_generations(
@@ -140,10 +170,24 @@ impl GenerationService for Service {
         request: Request<v1::ListGenerationsRequest>,
     ) -> Result<Response<v1::ListGenerationsResponse>, Status> {
         let (user, request) = scoped(request)?;
-        let v1::ListGenerationsRequest { filter, page_size, page_token } = request;
-        let page = self.queries.list(&parse::filter(user, filter)?, page_size, &page_token).await?;
-        let generations = page.rows.into_iter().map(render::generation).collect::<Result<_, _>>()?;
-        Ok(Response::new(v1::ListGenerationsResponse { generations, next_page_token: page.next_page_token }))
+        let v1::ListGenerationsRequest {
+            filter,
+            page_size,
+            page_token,
+        } = request;
+        let page = self
+            .queries
+            .list(&parse::filter(user, filter)?, page_size, &page_token)
+            .await?;
+        let generations = page
+            .rows
+            .into_iter()
+            .map(render::generation)
+            .collect::<Result<_, _>>()?;
+        Ok(Response::new(v1::ListGenerationsResponse {
+            generations,
+            next_page_token: page.next_page_token,
+        }))
     }
 
     async fn summarize_costs(
@@ -167,7 +211,11 @@ impl GenerationService for Service {
         request: Request<Streaming<v1::FollowRequest>>,
     ) -> Result<Response<Self::FollowStream>, Status> {
         let (_, up) = scoped(request)?;
-        Ok(Response::new(follow::serve(self.following.clone(), up, self.stop.clone())))
+        Ok(Response::new(follow::serve(
+            self.following.clone(),
+            up,
+            self.stop.clone(),
+        )))
     }
 
     async fn sweep_generations(

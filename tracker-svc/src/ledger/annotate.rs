@@ -61,12 +61,20 @@ pub(super) async fn annotate_late<C: ConnectionTrait>(
     row: &Model,
     late: &Late,
 ) -> Result<(), Error> {
-    let Late { request_id, charge, asset_ids, provider_cancel } = late;
+    let Late {
+        request_id,
+        charge,
+        asset_ids,
+        provider_cancel,
+    } = late;
     let mut metadata = Metadata::read(&row.metadata)?;
     let mut changes = Changes::default();
     let mut computed = Computed::new();
     let mut book = Book::load(tx, &row.id).await?;
-    let told = Told { request_id: request_id.clone(), ..Default::default() };
+    let told = Told {
+        request_id: request_id.clone(),
+        ..Default::default()
+    };
     match (book.tell(&told, row.status), request_id) {
         (Ok(_), _) => {}
         (Err(Error::AttemptBound), Some(id)) => {
@@ -112,7 +120,10 @@ pub(super) async fn annotate_late<C: ConnectionTrait>(
         return Ok(());
     }
     let guard = Condition::all().add(Column::Status.eq(row.status));
-    if write(tx, time, row.into(), changes, computed, guard).await?.is_some() {
+    if write(tx, time, row.into(), changes, computed, guard)
+        .await?
+        .is_some()
+    {
         book.save(tx, time).await?;
     }
     Ok(())

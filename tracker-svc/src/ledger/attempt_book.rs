@@ -37,7 +37,11 @@ pub(super) struct Book {
 impl Book {
     pub(super) async fn load<C: ConnectionTrait>(tx: &C, generation_id: &str) -> Result<Self, Error> {
         let attempts = attempts_of(tx, generation_id).await?;
-        Ok(Self { generation_id: generation_id.to_owned(), attempts, dirty: Vec::new() })
+        Ok(Self {
+            generation_id: generation_id.to_owned(),
+            attempts,
+            dirty: Vec::new(),
+        })
     }
 
     pub(super) fn attempts(&self) -> &[Model] {
@@ -55,7 +59,9 @@ impl Book {
 
     /// Whether the provider knows of the generation under some id.
     pub(super) fn has_request_id(&self) -> bool {
-        self.attempts.iter().any(|attempt| attempt.provider_request_id.is_some())
+        self.attempts
+            .iter()
+            .any(|attempt| attempt.provider_request_id.is_some())
     }
 
     pub(super) fn changed(&self) -> bool {
@@ -64,7 +70,10 @@ impl Book {
 
     /// Opens the next attempt; its number.
     pub(super) fn begin(&mut self, kind: AttemptKind, submission: Submission) -> i32 {
-        let attempt_number = self.attempts.last().map_or(1, |last| last.attempt_number.saturating_add(1));
+        let attempt_number = self
+            .attempts
+            .last()
+            .map_or(1, |last| last.attempt_number.saturating_add(1));
         self.attempts.push(Model {
             generation_id: self.generation_id.clone(),
             attempt_number,
@@ -91,7 +100,12 @@ impl Book {
     /// # Errors
     /// `AttemptBound` when the row has its outcome and this is yet another request id.
     pub(super) fn tell(&mut self, told: &Told, status: Status) -> Result<Option<i32>, Error> {
-        let Told { request_id, resume_token, charge, kind } = told;
+        let Told {
+            request_id,
+            resume_token,
+            charge,
+            kind,
+        } = told;
         let number = match request_id {
             Some(id) => self.attempt_for(id, *kind, status)?,
             None if resume_token.is_none() && charge.is_none() => {
@@ -144,13 +158,21 @@ impl Book {
         time: &LedgerTime,
         generation_id: &str,
     ) -> Result<(), Error> {
-        let mut book = Self { generation_id: generation_id.to_owned(), attempts: Vec::new(), dirty: Vec::new() };
+        let mut book = Self {
+            generation_id: generation_id.to_owned(),
+            attempts: Vec::new(),
+            dirty: Vec::new(),
+        };
         book.begin(AttemptKind::Main, Submission::Submitting);
         book.save(tx, time).await
     }
 
     fn attempt_for(&mut self, id: &str, kind: Option<AttemptKind>, status: Status) -> Result<i32, Error> {
-        if let Some(known) = self.attempts.iter().find(|attempt| attempt.provider_request_id.as_deref() == Some(id)) {
+        if let Some(known) = self
+            .attempts
+            .iter()
+            .find(|attempt| attempt.provider_request_id.as_deref() == Some(id))
+        {
             return Ok(known.attempt_number);
         }
         match self.latest() {
@@ -162,7 +184,11 @@ impl Book {
     }
 
     fn edit(&mut self, number: i32, change: impl FnOnce(&mut Model)) {
-        if let Some(attempt) = self.attempts.iter_mut().find(|attempt| attempt.attempt_number == number) {
+        if let Some(attempt) = self
+            .attempts
+            .iter_mut()
+            .find(|attempt| attempt.attempt_number == number)
+        {
             let before = attempt.clone();
             change(attempt);
             if *attempt != before && !self.dirty.contains(&number) {
@@ -173,12 +199,18 @@ impl Book {
 
     /// Writes what changed.
     pub(super) async fn save<C: ConnectionTrait>(&self, tx: &C, time: &LedgerTime) -> Result<(), Error> {
-        for attempt in self.attempts.iter().filter(|attempt| self.dirty.contains(&attempt.attempt_number)) {
+        for attempt in self
+            .attempts
+            .iter()
+            .filter(|attempt| self.dirty.contains(&attempt.attempt_number))
+        {
             let mut values = attempt.clone().into_active_model();
             values.created_at = sea_orm::NotSet;
             values.updated_at = sea_orm::NotSet;
-            let mut insert =
-                insert_with::<ActiveModel>(&values, [(Column::CreatedAt, time.now()), (Column::UpdatedAt, time.now())])?;
+            let mut insert = insert_with::<ActiveModel>(
+                &values,
+                [(Column::CreatedAt, time.now()), (Column::UpdatedAt, time.now())],
+            )?;
             insert.on_conflict(
                 OnConflict::columns([Column::GenerationId, Column::AttemptNumber])
                     .update_columns([
@@ -207,7 +239,14 @@ fn bill(attempt: &mut Model, charge: &Charge) {
     if attempt.price_source == Some(PriceSource::Billing) {
         return;
     }
-    let Charge { cost, currency, billing_unit, quantity, unit_price, breakdown: _ } = charge.clone();
+    let Charge {
+        cost,
+        currency,
+        billing_unit,
+        quantity,
+        unit_price,
+        breakdown: _,
+    } = charge.clone();
     attempt.cost = Some(cost);
     attempt.currency = Some(currency);
     (attempt.billing_unit, attempt.quantity, attempt.unit_price) = (billing_unit, quantity, unit_price);

@@ -63,7 +63,11 @@ pub(super) async fn bind<C: ConnectionTrait>(tx: &C, time: &LedgerTime, bind: &B
             changes.provider_request_id = Set(latest.provider_request_id.clone());
         }
         match charge::sum(book.attempts()) {
-            Some(total) if row.price_source.is_none_or(|source| source <= PriceSource::Provider) => {
+            Some(total)
+                if row
+                    .price_source
+                    .is_none_or(|source| source <= PriceSource::Provider) =>
+            {
                 priced(&mut changes, &total, PriceSource::Provider);
             }
             None if row.status == Status::Running && row.cost.is_some() => {
@@ -87,10 +91,16 @@ pub(super) async fn bind<C: ConnectionTrait>(tx: &C, time: &LedgerTime, bind: &B
             queue(&mut changes, &mut computed, time, &row, book.has_request_id());
         }
         let guard = bind.driver.guard().add(Column::Status.eq(row.status));
-        if write(tx, time, (&row).into(), changes, computed, guard).await?.is_none() {
+        if write(tx, time, (&row).into(), changes, computed, guard)
+            .await?
+            .is_none()
+        {
             return Err(bind.driver.fenced());
         }
         book.save(tx, time).await?;
     }
-    Ok(Bound { attempt_number: number.unwrap_or_default(), cancelled })
+    Ok(Bound {
+        attempt_number: number.unwrap_or_default(),
+        cancelled,
+    })
 }

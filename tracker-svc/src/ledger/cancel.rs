@@ -53,14 +53,31 @@ pub(super) async fn cancel<C: ConnectionTrait>(
             cancel_pending: Set(true),
             ..Default::default()
         };
-        let mut computed: Computed = vec![(Column::CompletedAt, time.now()), (Column::CancelRequestedAt, time.now())];
-        queue(&mut changes, &mut computed, time, &row, row.provider_request_id.is_some());
+        let mut computed: Computed = vec![
+            (Column::CompletedAt, time.now()),
+            (Column::CancelRequestedAt, time.now()),
+        ];
+        queue(
+            &mut changes,
+            &mut computed,
+            time,
+            &row,
+            row.provider_request_id.is_some(),
+        );
         let guard = Condition::all().add(Column::Status.eq(Status::Running));
-        if write(tx, time, (&row).into(), changes, computed, guard).await?.is_some() {
-            return Ok(Cancelled::Now { owner_instance: row.owner_instance });
+        if write(tx, time, (&row).into(), changes, computed, guard)
+            .await?
+            .is_some()
+        {
+            return Ok(Cancelled::Now {
+                owner_instance: row.owner_instance,
+            });
         }
     }
-    let settled = Entity::of(&cancel.user_id).filter(Column::Id.eq(cancel.id.as_str())).one(tx).await?;
+    let settled = Entity::of(&cancel.user_id)
+        .filter(Column::Id.eq(cancel.id.as_str()))
+        .one(tx)
+        .await?;
     match settled {
         Some(row) if row.status == Status::Cancelled => Ok(Cancelled::Before),
         Some(_) | None => Ok(Cancelled::NotRunning),

@@ -76,7 +76,11 @@ pub struct Closed {
 ///
 /// # Errors
 /// `NotFound`; `Fenced`; `OutputsOpen` for a completed row whose outputs are still being saved.
-pub(super) async fn close<C: ConnectionTrait>(tx: &C, time: &LedgerTime, close: &Close) -> Result<Closed, Error> {
+pub(super) async fn close<C: ConnectionTrait>(
+    tx: &C,
+    time: &LedgerTime,
+    close: &Close,
+) -> Result<Closed, Error> {
     let row = lock(tx, &close.user_id, &close.id).await?;
     let guard = match row.status {
         Status::Running => {
@@ -95,7 +99,11 @@ pub(super) async fn close<C: ConnectionTrait>(tx: &C, time: &LedgerTime, close: 
     if let Some(guard) = guard
         && let Some(row) = settle(tx, time, close, &row, guard).await?
     {
-        return Ok(Closed { changed: true, lost_race: false, row });
+        return Ok(Closed {
+            changed: true,
+            lost_race: false,
+            row,
+        });
     }
     cancel_told(tx, &row).await?;
     let lost_race = row.status != close.status;
@@ -111,7 +119,11 @@ pub(super) async fn close<C: ConnectionTrait>(tx: &C, time: &LedgerTime, close: 
         };
         annotate_late(tx, time, &row, &late).await?;
     }
-    Ok(Closed { changed: false, lost_race, row: load(tx, &close.user_id, &close.id).await? })
+    Ok(Closed {
+        changed: false,
+        lost_race,
+        row: load(tx, &close.user_id, &close.id).await?,
+    })
 }
 
 /// Evidence fits an interrupted row when it is of the same request; or when the row's own driver, which nobody replaced,
@@ -135,14 +147,20 @@ async fn settle<C: ConnectionTrait>(
 ) -> Result<Option<Row>, Error> {
     let output = final_output(close, row)?;
     let mut book = Book::load(tx, &row.id).await?;
-    let told = Told { request_id: close.request_id.clone(), ..Default::default() };
+    let told = Told {
+        request_id: close.request_id.clone(),
+        ..Default::default()
+    };
     book.tell(&told, row.status)?;
     book.observe(close.facets.submission, Some(final_provider(close)));
     if let Some(charge) = &close.charge {
         book.bill_single(charge);
     }
     let mut metadata = Metadata::read(&row.metadata)?;
-    close.warnings.iter().for_each(|warning| metadata.add_price_warning(warning.clone()));
+    close
+        .warnings
+        .iter()
+        .for_each(|warning| metadata.add_price_warning(warning.clone()));
     if let Some(word) = &close.persisted {
         metadata.set_persisted(word);
     }
@@ -152,7 +170,11 @@ async fn settle<C: ConnectionTrait>(
     let latest = book.latest();
     let mut changes = Changes {
         status: Set(close.status),
-        submission: Set(latest.map_or(row.submission.moved(close.facets.submission), |latest| latest.submission)),
+        submission: Set(
+            latest.map_or(row.submission.moved(close.facets.submission), |latest| {
+                latest.submission
+            }),
+        ),
         provider_state: Set(latest.map_or(row.provider_state, |latest| latest.provider_state)),
         output: Set(output),
         error: Set(close.error.clone()),
@@ -188,9 +210,14 @@ async fn settle<C: ConnectionTrait>(
     }
     queue(&mut changes, &mut computed, time, row, book.has_request_id());
     let guard = guard.add(Column::Status.eq(row.status));
-    let Some(generation) = write(tx, time, row.into(), changes, computed, guard).await? else { return Ok(None) };
+    let Some(generation) = write(tx, time, row.into(), changes, computed, guard).await? else {
+        return Ok(None);
+    };
     book.save(tx, time).await?;
-    Ok(Some(Row { generation, attempts: book.into_attempts() }))
+    Ok(Some(Row {
+        generation,
+        attempts: book.into_attempts(),
+    }))
 }
 
 /// Where the outputs stand at the end.
@@ -230,12 +257,19 @@ async fn conflict<C: ConnectionTrait>(
 ) -> Result<(), Error> {
     let mut metadata = Metadata::read(&row.metadata)?;
     let what = match &close.request_id {
-        Some(id) => format!("{} after {}, request {id}", close.status.word(), row.status.word()),
+        Some(id) => format!(
+            "{} after {}, request {id}",
+            close.status.word(),
+            row.status.word()
+        ),
         None => format!("{} after {}", close.status.word(), row.status.word()),
     };
     let at = clock(tx, time).await?;
     if metadata.add_conflict(&what, at) {
-        let changes = Changes { metadata: Set(metadata.text()), ..Default::default() };
+        let changes = Changes {
+            metadata: Set(metadata.text()),
+            ..Default::default()
+        };
         let guard = Condition::all().add(Column::Status.eq(row.status));
         write(tx, time, row.into(), changes, Vec::new(), guard).await?;
     }

@@ -25,7 +25,10 @@ pub(super) async fn link<C: ConnectionTrait>(tx: &C, time: &LedgerTime, link: &L
     let row = lock(tx, &link.user_id, &link.id).await?;
     let (assets, grown) = union(read_ids(row.asset_ids.as_deref())?, &link.asset_ids);
     if grown {
-        let changes = Changes { asset_ids: Set(Some(write_ids(&assets))), ..Default::default() };
+        let changes = Changes {
+            asset_ids: Set(Some(write_ids(&assets))),
+            ..Default::default()
+        };
         write(tx, time, (&row).into(), changes, Vec::new(), Condition::all()).await?;
     }
     load(tx, &link.user_id, &link.id).await

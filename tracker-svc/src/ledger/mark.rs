@@ -31,9 +31,25 @@ pub(super) async fn mark<C: ConnectionTrait>(tx: &C, time: &LedgerTime, mark: &M
         .add(Column::Status.eq(Status::Running))
         .add(Column::Submission.eq(Submission::Accepted))
         .add(Column::CancelRequestedAt.is_null());
-    let changes = Changes { submission: Set(Submission::Submitting), ..Default::default() };
+    let changes = Changes {
+        submission: Set(Submission::Submitting),
+        ..Default::default()
+    };
     let started = vec![(Column::StartedAt, time.now())];
-    if write(tx, time, Named { user_id: &mark.user_id, id: &mark.id }, changes, started, guard).await?.is_some() {
+    if write(
+        tx,
+        time,
+        Named {
+            user_id: &mark.user_id,
+            id: &mark.id,
+        },
+        changes,
+        started,
+        guard,
+    )
+    .await?
+    .is_some()
+    {
         // A row that is accepted has had no submission, or one that was proved not to have left.
         Book::submit(tx, time, &mark.id).await?;
         return Ok(false);
@@ -46,6 +62,8 @@ pub(super) async fn mark<C: ConnectionTrait>(tx: &C, time: &LedgerTime, mark: &M
             cancel_told(tx, &row).await?;
             Ok(true)
         }
-        Status::Completed | Status::Failed | Status::Interrupted => Err(Error::NotInStatus(row.status.word())),
+        Status::Completed | Status::Failed | Status::Interrupted => {
+            Err(Error::NotInStatus(row.status.word()))
+        }
     }
 }

@@ -83,10 +83,12 @@ enum Out {
     Cancel(Cancelled),
 }
 
+type Queue = GroupCommit<Op, Result<Out, Error>, Error>;
+
 /// The ledger. Clones are the same one.
 #[derive(Clone)]
 pub struct Ledger {
-    queues: Arc<[GroupCommit<Op, Result<Out, Error>, Error>]>,
+    queues: Arc<[Queue]>,
 }
 
 impl Ledger {
@@ -101,7 +103,9 @@ impl Ledger {
                 Box::pin(async move { apply(tx, &time, ops).await })
             })
         };
-        Self { queues: (0..writers).map(queue).collect() }
+        Self {
+            queues: (0..writers).map(queue).collect(),
+        }
     }
 
     async fn submit(&self, op: Op) -> Result<Out, Error> {
@@ -123,16 +127,17 @@ impl Ledger {
     /// # Errors
     /// `KeyConflict`.
     pub async fn open(&self, open: Open) -> Result<Opened, Error> {
-        let labels = [("provider", open.provider.clone()), ("capability", open.capability.clone())];
-        match self.submit(Op::Open(Box::new(open))).await? {
-            Out::Open(opened) => {
-                if opened.created {
-                    metrics::counter!(names::OPENED, &labels).increment(1);
-                }
-                Ok(*opened)
-            }
-            _ => Err(Error::Corrupt("answer")),
+        let labels = [
+            ("provider", open.provider.clone()),
+            ("capability", open.capability.clone()),
+        ];
+        let Out::Open(opened) = self.submit(Op::Open(Box::new(open))).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        if opened.created {
+            metrics::counter!(names::OPENED, &labels).increment(1);
         }
+        Ok(*opened)
     }
 
     /// Marks that the paid request is about to leave; true when the row was cancelled first.
@@ -140,10 +145,10 @@ impl Ledger {
     /// # Errors
     /// `NotFound`, `Fenced`, `NotInStatus`.
     pub async fn mark(&self, mark: Mark) -> Result<bool, Error> {
-        match self.submit(Op::Mark(mark)).await? {
-            Out::Cancelled(cancelled) => Ok(cancelled),
-            _ => Err(Error::Corrupt("answer")),
-        }
+        let Out::Cancelled(cancelled) = self.submit(Op::Mark(mark)).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        Ok(cancelled)
     }
 
     /// Binds what was learned of a submission.
@@ -151,10 +156,10 @@ impl Ledger {
     /// # Errors
     /// `NotFound`, `Fenced`, `AttemptBound`.
     pub async fn bind(&self, bind: Bind) -> Result<Bound, Error> {
-        match self.submit(Op::Bind(Box::new(bind))).await? {
-            Out::Bound(bound) => Ok(bound),
-            _ => Err(Error::Corrupt("answer")),
-        }
+        let Out::Bound(bound) = self.submit(Op::Bind(Box::new(bind))).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        Ok(bound)
     }
 
     /// Records facets; true when the row was cancelled.
@@ -162,10 +167,10 @@ impl Ledger {
     /// # Errors
     /// `NotFound`, `Fenced`.
     pub async fn observe(&self, observe: Observe) -> Result<bool, Error> {
-        match self.submit(Op::Observe(observe)).await? {
-            Out::Cancelled(cancelled) => Ok(cancelled),
-            _ => Err(Error::Corrupt("answer")),
-        }
+        let Out::Cancelled(cancelled) = self.submit(Op::Observe(observe)).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        Ok(cancelled)
     }
 
     /// Closes a row.
@@ -174,17 +179,18 @@ impl Ledger {
     /// `NotFound`, `Fenced`, `OutputsOpen`.
     pub async fn close(&self, close: Close) -> Result<Closed, Error> {
         let status = close.status;
-        match self.submit(Op::Close(Box::new(close))).await? {
-            Out::Closed(closed) => {
-                if closed.changed {
-                    settled(status, closed.row.generation.cost.is_none() && sent(&closed.row.generation));
-                } else if closed.lost_race {
-                    metrics::counter!(names::CONFLICTS, "status" => status.word()).increment(1);
-                }
-                Ok(*closed)
-            }
-            _ => Err(Error::Corrupt("answer")),
+        let Out::Closed(closed) = self.submit(Op::Close(Box::new(close))).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        if closed.changed {
+            settled(
+                status,
+                closed.row.generation.cost.is_none() && sent(&closed.row.generation),
+            );
+        } else if closed.lost_race {
+            metrics::counter!(names::CONFLICTS, "status" => status.word()).increment(1);
         }
+        Ok(*closed)
     }
 
     /// Adds what a late driver knows.
@@ -204,10 +210,10 @@ impl Ledger {
     }
 
     async fn row(&self, op: Op) -> Result<Row, Error> {
-        match self.submit(op).await? {
-            Out::Row(row) => Ok(*row),
-            _ => Err(Error::Corrupt("answer")),
-        }
+        let Out::Row(row) = self.submit(op).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        Ok(*row)
     }
 
     /// Cancels a running row of the user.
@@ -215,15 +221,13 @@ impl Ledger {
     /// # Errors
     /// Only the database's.
     pub async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, Error> {
-        match self.submit(Op::Cancel(cancel)).await? {
-            Out::Cancel(cancelled) => {
-                if matches!(cancelled, Cancelled::Now { .. }) {
-                    settled(Status::Cancelled, false);
-                }
-                Ok(cancelled)
-            }
-            _ => Err(Error::Corrupt("answer")),
+        let Out::Cancel(cancelled) = self.submit(Op::Cancel(cancel)).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        if matches!(cancelled, Cancelled::Now { .. }) {
+            settled(Status::Cancelled, false);
         }
+        Ok(cancelled)
     }
 }
 

@@ -45,12 +45,20 @@ pub(super) async fn observe<C: ConnectionTrait>(
     let row = lock(tx, &observe.user_id, &observe.id).await?;
     observe.driver.fence(&row)?;
     if row.status == Status::Running {
-        let Facets { submission, provider, output } = observe.facets;
+        let Facets {
+            submission,
+            provider,
+            output,
+        } = observe.facets;
         let mut book = Book::load(tx, &row.id).await?;
         // Nothing is taken back once the provider gave an id.
         let submission = submission.filter(|told| *told != Submission::Accepted || !book.has_request_id());
         book.observe(submission, provider);
-        let moved = (row.submission.moved(submission), row.provider_state.moved(provider), row.output.moved(output));
+        let moved = (
+            row.submission.moved(submission),
+            row.provider_state.moved(provider),
+            row.output.moved(output),
+        );
         if moved != (row.submission, row.provider_state, row.output) {
             let changes = Changes {
                 submission: Set(moved.0),
@@ -59,7 +67,10 @@ pub(super) async fn observe<C: ConnectionTrait>(
                 ..Default::default()
             };
             let guard = observe.driver.guard().add(Column::Status.eq(Status::Running));
-            if write(tx, time, (&row).into(), changes, Vec::new(), guard).await?.is_none() {
+            if write(tx, time, (&row).into(), changes, Vec::new(), guard)
+                .await?
+                .is_none()
+            {
                 return Err(observe.driver.fenced());
             }
         }

@@ -82,14 +82,26 @@ pub struct Opened {
 ///
 /// # Errors
 /// `KeyConflict` when the key or the id belongs to another request.
-pub(super) async fn open<C: ConnectionTrait>(tx: &C, time: &LedgerTime, open: &Open) -> Result<Opened, Error> {
+pub(super) async fn open<C: ConnectionTrait>(
+    tx: &C,
+    time: &LedgerTime,
+    open: &Open,
+) -> Result<Opened, Error> {
     let now = time.now();
     let times = [Column::CreatedAt, Column::StartedAt, Column::UpdatedAt];
     let mut insert = insert_with(&values(open), times.map(|column| (column, now.clone())))?;
-    insert.on_conflict(OnConflict::new().do_nothing().to_owned()).returning_all();
+    insert
+        .on_conflict(OnConflict::new().do_nothing().to_owned())
+        .returning_all();
     if let Some(row) = tx.query_one(&insert).await? {
         let generation = Model::from_query_result(&row, "")?;
-        return Ok(Opened { row: Row { generation, attempts: Vec::new() }, created: true });
+        return Ok(Opened {
+            row: Row {
+                generation,
+                attempts: Vec::new(),
+            },
+            created: true,
+        });
     }
     let mut same = Condition::any().add(Column::Id.eq(open.id.as_str()));
     if let Some(key) = &open.idempotency_key {
@@ -97,12 +109,21 @@ pub(super) async fn open<C: ConnectionTrait>(tx: &C, time: &LedgerTime, open: &O
     }
     let found = Entity::of(&open.user_id).filter(same).all(tx).await?;
     // The key decides before the id; nothing found means that the id is somebody else's.
-    let by_key = found.iter().find(|row| open.idempotency_key.is_some() && row.idempotency_key == open.idempotency_key);
-    let row = by_key.or(found.first()).ok_or(Error::KeyConflict { generation_id: None })?;
+    let by_key = found
+        .iter()
+        .find(|row| open.idempotency_key.is_some() && row.idempotency_key == open.idempotency_key);
+    let row = by_key
+        .or(found.first())
+        .ok_or(Error::KeyConflict { generation_id: None })?;
     if row.input_fingerprint != open.input_fingerprint || row.idempotency_key != open.idempotency_key {
-        return Err(Error::KeyConflict { generation_id: Some(row.id.clone()) });
+        return Err(Error::KeyConflict {
+            generation_id: Some(row.id.clone()),
+        });
     }
-    Ok(Opened { row: load(tx, &open.user_id, &row.id).await?, created: false })
+    Ok(Opened {
+        row: load(tx, &open.user_id, &row.id).await?,
+        created: false,
+    })
 }
 
 fn values(open: &Open) -> Changes {
@@ -127,8 +148,9 @@ fn values(open: &Open) -> Changes {
     if let Some(warning) = warning {
         metadata.add_price_warning(warning);
     }
-    let (estimated_cost, estimated_currency) =
-        estimate.map_or((None, None), |estimate| (Some(estimate.cost), Some(estimate.currency)));
+    let (estimated_cost, estimated_currency) = estimate.map_or((None, None), |estimate| {
+        (Some(estimate.cost), Some(estimate.currency))
+    });
     Changes {
         id: Set(id),
         user_id: Set(user_id),

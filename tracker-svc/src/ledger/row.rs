@@ -2,8 +2,8 @@
 
 use sea_orm::sea_query::{Expr, ExprTrait, InsertStatement, Query};
 use sea_orm::{
-    ActiveModelTrait, ActiveValue, ColumnTrait, Condition, ConnectionTrait, EntityName, EntityTrait, Iterable,
-    QueryFilter, QueryOrder, QuerySelect,
+    ActiveModelTrait, ActiveValue, ColumnTrait, Condition, ConnectionTrait, EntityName, EntityTrait,
+    Iterable, QueryFilter, QueryOrder, QuerySelect,
 };
 
 use crate::entity::attempts;
@@ -39,11 +39,18 @@ impl Driver {
 
     /// Refuses a driver that lost the row: to another one, or to the sweep.
     pub(super) fn fence(&self, row: &Model) -> Result<(), Error> {
-        if self.drives(row) && row.status != Status::Interrupted { Ok(()) } else { Err(self.fenced()) }
+        if self.drives(row) && row.status != Status::Interrupted {
+            Ok(())
+        } else {
+            Err(self.fenced())
+        }
     }
 
     pub(super) fn fenced(&self) -> Error {
-        Error::Fenced { instance: self.instance_id.clone(), epoch: self.epoch }
+        Error::Fenced {
+            instance: self.instance_id.clone(),
+            epoch: self.epoch,
+        }
     }
 
     /// The fence, inside a statement.
@@ -56,13 +63,25 @@ impl Driver {
 
 /// Reads a row of the user and keeps others from writing it until the transaction ends.
 pub(super) async fn lock<C: ConnectionTrait>(tx: &C, user_id: &str, id: &str) -> Result<Model, Error> {
-    Entity::of(user_id).filter(Column::Id.eq(id)).lock_exclusive().one(tx).await?.ok_or(Error::NotFound)
+    Entity::of(user_id)
+        .filter(Column::Id.eq(id))
+        .lock_exclusive()
+        .one(tx)
+        .await?
+        .ok_or(Error::NotFound)
 }
 
 /// The row with its attempts, as it stands in this transaction.
 pub(crate) async fn load<C: ConnectionTrait>(tx: &C, user_id: &str, id: &str) -> Result<Row, Error> {
-    let generation = Entity::of(user_id).filter(Column::Id.eq(id)).one(tx).await?.ok_or(Error::NotFound)?;
-    Ok(Row { attempts: attempts_of(tx, id).await?, generation })
+    let generation = Entity::of(user_id)
+        .filter(Column::Id.eq(id))
+        .one(tx)
+        .await?
+        .ok_or(Error::NotFound)?;
+    Ok(Row {
+        attempts: attempts_of(tx, id).await?,
+        generation,
+    })
 }
 
 /// The attempts of a row, in order.
@@ -83,7 +102,10 @@ pub(super) struct Named<'a> {
 
 impl<'a> From<&'a Model> for Named<'a> {
     fn from(row: &'a Model) -> Self {
-        Self { user_id: &row.user_id, id: &row.id }
+        Self {
+            user_id: &row.user_id,
+            id: &row.id,
+        }
     }
 }
 
@@ -146,8 +168,12 @@ pub(crate) fn insert_with<A: ActiveModelTrait>(
         values.push(value);
     }
     let mut insert = Query::insert();
-    insert.into_table(A::Entity::default().table_ref()).columns(columns);
-    insert.values(values).map_err(|_| Error::Corrupt("columns of an insert"))?;
+    insert
+        .into_table(A::Entity::default().table_ref())
+        .columns(columns);
+    insert
+        .values(values)
+        .map_err(|_| Error::Corrupt("columns of an insert"))?;
     Ok(insert)
 }
 
@@ -157,13 +183,19 @@ pub(super) async fn clock<C: ConnectionTrait>(tx: &C, time: &LedgerTime) -> Resu
         tx.get_database_backend(),
         format!("SELECT CAST({} AS BIGINT) AS at", time.sql()),
     );
-    let row = tx.query_one_raw(statement).await?.ok_or(Error::Corrupt("clock"))?;
+    let row = tx
+        .query_one_raw(statement)
+        .await?
+        .ok_or(Error::Corrupt("clock"))?;
     Ok(row.try_get("", "at")?)
 }
 
 /// The ids of a list column.
 pub(crate) fn read_ids(text: Option<&str>) -> Result<Vec<String>, Error> {
-    text.map_or_else(|| Ok(Vec::new()), |text| serde_json::from_str(text).map_err(|_| Error::Corrupt("asset_ids")))
+    text.map_or_else(
+        || Ok(Vec::new()),
+        |text| serde_json::from_str(text).map_err(|_| Error::Corrupt("asset_ids")),
+    )
 }
 
 /// The ordered union of two lists, and whether it is more than the first.

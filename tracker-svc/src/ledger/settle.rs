@@ -14,7 +14,7 @@ use crate::metadata::Metadata;
 use crate::time::LedgerTime;
 
 /// How long after the settling the first look at the bill is due: bills lag behind the calls.
-pub(super) const FIRST_LOOK: Duration = Duration::from_secs(60);
+pub(super) const FIRST_LOOK: Duration = Duration::from_mins(1);
 
 /// Queues a settled row for its bill, when the provider knows of it and the bill is not the source already.
 pub(super) fn queue(
@@ -48,8 +48,19 @@ pub(super) struct Prices<'a> {
 
 /// Prices a row that leaves running: the provider's own word before the sum of its attempts before the catalog, and the
 /// catalog only for what completed. A stronger source that is there stays.
-pub(super) fn price(changes: &mut Changes, metadata: &mut Metadata, row: &Model, status: Status, prices: Prices<'_>) {
-    let Prices { receipt, attempts, catalog, unpriced_reason } = prices;
+pub(super) fn price(
+    changes: &mut Changes,
+    metadata: &mut Metadata,
+    row: &Model,
+    status: Status,
+    prices: Prices<'_>,
+) {
+    let Prices {
+        receipt,
+        attempts,
+        catalog,
+        unpriced_reason,
+    } = prices;
     let summed = charge::sum(attempts);
     let catalog = catalog.filter(|_| status == Status::Completed);
     let best = receipt

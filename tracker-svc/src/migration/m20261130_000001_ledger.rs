@@ -126,7 +126,10 @@ impl MigrationTrait for Migration {
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for table in ["generation_attempts", "generations", "service_instances"] {
-            manager.get_connection().execute_unprepared(&format!("DROP TABLE {table}")).await?;
+            manager
+                .get_connection()
+                .execute_unprepared(&format!("DROP TABLE {table}"))
+                .await?;
         }
         Ok(())
     }

@@ -8,7 +8,11 @@ use uuid::Uuid;
 use crate::stack::{Stack, amount, conflicts, fact, receipt};
 
 fn not_running() -> v1::CancelGenerationResponse {
-    v1::CancelGenerationResponse { cancelled: false, status: String::new(), error: Some("not running".into()) }
+    v1::CancelGenerationResponse {
+        cancelled: false,
+        status: String::new(),
+        error: Some("not running".into()),
+    }
 }
 
 pub async fn g_037_a_cancel_closes_the_row_and_orders_its_driver(stack: Stack) {
@@ -16,10 +20,16 @@ pub async fn g_037_a_cancel_closes_the_row_and_orders_its_driver(stack: Stack) {
     let mut driver = u1.follow().await;
     let id = u1.bound("r1").await;
     let answer = u1.cancel(&id).await;
-    assert_eq!((answer.cancelled, answer.status.as_str(), answer.error), (true, "cancelled", None));
+    assert_eq!(
+        (answer.cancelled, answer.status.as_str(), answer.error),
+        (true, "cancelled", None)
+    );
     assert_eq!(driver.order().await, id);
     let row = u1.get(&id).await;
-    assert_eq!((row.status(), row.error_code.as_deref()), (Is::Cancelled, Some("CANCELLED")));
+    assert_eq!(
+        (row.status(), row.error_code.as_deref()),
+        (Is::Cancelled, Some("CANCELLED"))
+    );
     assert_eq!(row.provider_request_id.as_deref(), Some("r1"));
     assert_eq!(row.reconciliation.unwrap().state, "queued");
     // Told again with every heartbeat, until the driver shows that it knows.
@@ -39,7 +49,14 @@ pub async fn g_038_g_039_g_040_what_cannot_be_cancelled_looks_the_same(stack: St
     let failed = u2.submitted().await;
     u2.fail(&failed).await.unwrap();
     let unknown = Uuid::now_v7().to_string();
-    for id in [running.as_str(), completed.as_str(), failed.as_str(), unknown.as_str(), "nothing", ""] {
+    for id in [
+        running.as_str(),
+        completed.as_str(),
+        failed.as_str(),
+        unknown.as_str(),
+        "nothing",
+        "",
+    ] {
         assert_eq!(u2.cancel(id).await, not_running(), "{id}");
     }
     assert_eq!(u1.get(&running).await.status(), Is::Running);
@@ -128,9 +145,20 @@ pub async fn g_044_stored_assets_of_a_cancelled_row_are_linked_as_late(stack: St
         provider_cancel: None,
     };
     for _ in 0..2 {
-        let row = u1.annotate_generation(annotate.clone()).await.unwrap().generation.unwrap();
-        assert_eq!((row.status(), row.asset_ids.as_slice()), (Is::Cancelled, ["a1".to_owned()].as_slice()));
-        assert_eq!(fact(&row, "late_result").and_then(|late| late.as_bool()), Some(true));
+        let row = u1
+            .annotate_generation(annotate.clone())
+            .await
+            .unwrap()
+            .generation
+            .unwrap();
+        assert_eq!(
+            (row.status(), row.asset_ids.as_slice()),
+            (Is::Cancelled, ["a1".to_owned()].as_slice())
+        );
+        assert_eq!(
+            fact(&row, "late_result").and_then(|late| late.as_bool()),
+            Some(true)
+        );
         assert_eq!(amount(row.cost.as_ref()), Some("0.420000000"));
     }
 }
@@ -157,7 +185,10 @@ pub async fn g_046_a_cancel_before_the_submit_stops_it(stack: Stack) {
     assert_eq!(row.reconciliation.unwrap().state, "none");
     assert!(row.attempts.is_empty());
     let total = u1.total().await;
-    assert_eq!((total.unpriced_count, total.unsent_count, total.cancelled_count), (0, 1, 1));
+    assert_eq!(
+        (total.unpriced_count, total.unsent_count, total.cancelled_count),
+        (0, 1, 1)
+    );
 }
 
 pub async fn g_047_an_id_that_comes_after_the_cancel_is_bound(stack: Stack) {
@@ -167,7 +198,10 @@ pub async fn g_047_an_id_that_comes_after_the_cancel_is_bound(stack: Stack) {
     assert_eq!(u1.get(&id).await.reconciliation.unwrap().state, "none");
     assert!(u1.bind(&id, "r1").await.unwrap().cancelled);
     let row = u1.get(&id).await;
-    assert_eq!((row.status(), row.provider_request_id.as_deref()), (Is::Cancelled, Some("r1")));
+    assert_eq!(
+        (row.status(), row.provider_request_id.as_deref()),
+        (Is::Cancelled, Some("r1"))
+    );
     assert_eq!(row.reconciliation.unwrap().state, "queued");
     assert_eq!(row.attempts.len(), 1);
 }
@@ -182,11 +216,21 @@ pub async fn g_048_g_049_what_the_provider_answered_is_kept(stack: Stack) {
             provider_cancel: Some(word.into()),
             ..Default::default()
         };
-        let row = u1.annotate_generation(annotate.clone()).await.unwrap().generation.unwrap();
+        let row = u1
+            .annotate_generation(annotate.clone())
+            .await
+            .unwrap()
+            .generation
+            .unwrap();
         let told = fact(&row, "provider_cancel").unwrap();
         assert_eq!(told.get("result").unwrap().as_str(), Some(word));
         assert!(told.get("at").unwrap().as_i64().unwrap() > 1_600_000_000_000_000);
-        let again = u1.annotate_generation(annotate).await.unwrap().generation.unwrap();
+        let again = u1
+            .annotate_generation(annotate)
+            .await
+            .unwrap()
+            .generation
+            .unwrap();
         assert_eq!(again, row);
     }
     let id = u1.bound("r1").await;
@@ -197,16 +241,26 @@ pub async fn g_048_g_049_what_the_provider_answered_is_kept(stack: Stack) {
         ..Default::default()
     };
     let answer = u1.annotate_generation(bad).await;
-    crate::stack::refused(answer, tonic::Code::InvalidArgument, atelier_proto::reason::INVALID_FIELD);
+    crate::stack::refused(
+        answer,
+        tonic::Code::InvalidArgument,
+        atelier_proto::reason::INVALID_FIELD,
+    );
 }
 
 pub async fn g_053_a_driver_may_cancel_too(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
-    let closed = u1.close_generation(u1.to_close(&id, Is::Cancelled)).await.unwrap();
+    let closed = u1
+        .close_generation(u1.to_close(&id, Is::Cancelled))
+        .await
+        .unwrap();
     assert!(closed.changed);
     let row = closed.generation.unwrap();
-    assert_eq!((row.status(), row.error_code.as_deref()), (Is::Cancelled, Some("CANCELLED")));
+    assert_eq!(
+        (row.status(), row.error_code.as_deref()),
+        (Is::Cancelled, Some("CANCELLED"))
+    );
     assert_eq!(row.reconciliation.unwrap().state, "queued");
     assert_eq!(u1.cancel(&id).await.error.as_deref(), Some("already settled"));
 }

@@ -19,7 +19,9 @@ pub async fn a_hello_is_answered_with_the_lease(stack: Stack) {
 pub async fn the_first_message_has_to_be_hello(stack: Stack) {
     let u1 = stack.user("u1");
     let mut driver = u1.connect().await;
-    driver.say(Message::Heartbeat(v1::Heartbeat { sequence: 1 })).await;
+    driver
+        .say(Message::Heartbeat(v1::Heartbeat { sequence: 1 }))
+        .await;
     refused(driver.next().await, Code::InvalidArgument, reason::INVALID_FIELD);
     let mut driver = u1.connect().await;
     driver.say(Message::Hello(v1::Hello::default())).await;
@@ -72,7 +74,9 @@ pub async fn a_forgotten_instance_is_told_so(stack: Stack) {
     let mut driver = u1.follow().await;
     stack.r1.time.advance(Duration::from_secs(46));
     u1.sweep().await;
-    driver.say(Message::Heartbeat(v1::Heartbeat { sequence: 1 })).await;
+    driver
+        .say(Message::Heartbeat(v1::Heartbeat { sequence: 1 }))
+        .await;
     refused(driver.next().await, Code::Aborted, reason::FENCED);
     // With another hello it may drive again.
     let _driver = u1.follow().await;

@@ -1,157 +1,15 @@
-//! Opening, marking, observing, closing; who may and who may not.
+//! Marking, observing, closing; who may and who may not.
 
 use std::time::Duration;
 
-use atelier_proto::common::v1::{Origin, Surface};
 use atelier_proto::reason;
 use atelier_proto::time::{micros_from_proto, proto_duration, seconds};
-use atelier_proto::tracker::v1::{self, GenerationStatus as Is, OutputStatus, ProviderStatus, SubmissionStatus};
+use atelier_proto::tracker::v1::{
+    self, GenerationStatus as Is, OutputStatus, ProviderStatus, SubmissionStatus,
+};
 use tonic::Code;
-use uuid::Uuid;
 
-use crate::stack::{Stack, amount, charge, conflicts, prompt, receipt, refused, text_fact};
-
-pub async fn a_row_is_told_back_as_it_was_opened(stack: Stack) {
-    let u1 = stack.user("u1");
-    let origin = Origin {
-        surface: Surface::Unspecified.into(),
-        thread_id: Some("t1".into()),
-        tool_call_id: None,
-        request_id: Some("q1".into()),
-        job_id: Some("j1".into()),
-        node_id: Some("n1".into()),
-        node_type: Some("nodetool.image.TextToImage".into()),
-        invocation_id: Some("j1:n1:0".into()),
-        workflow_id: Some("w1".into()),
-        project_id: Some(String::new()),
-    };
-    let request = v1::OpenGenerationRequest { origin: Some(origin.clone()), background: true, ..u1.to_open() };
-    let row = u1.opened(request.clone()).await;
-    assert_eq!(row.generation_id, request.generation_id);
-    assert_eq!((row.user_id.as_str(), row.status()), ("u1", Is::Running));
-    assert_eq!((row.owner_epoch, row.version, row.background), (1, 1, true));
-    assert_eq!(row.parameters, Some(prompt("a paper boat")));
-    // A chat wins over the run it is in; an empty text is no id.
-    let told = Origin { surface: Surface::Chat.into(), project_id: None, ..origin };
-    assert_eq!(row.origin, Some(told));
-    assert_eq!(amount(row.estimated_cost.as_ref()), Some("0.040000000"));
-    assert_eq!((row.cost.as_ref(), row.price_source.as_ref(), row.assets_known), (None, None, false));
-    assert_eq!(row.facets.as_ref().map(v1::Facets::submission), Some(SubmissionStatus::Accepted));
-    assert_eq!(row.created_at, row.started_at);
-    assert!(row.completed_at.is_none() && row.attempts.is_empty());
-    assert_eq!(u1.get(&row.generation_id).await, row);
-}
-
-pub async fn g_006_the_same_open_twice_is_one_row(stack: Stack) {
-    let u1 = stack.user("u1");
-    let request = v1::OpenGenerationRequest { idempotency_key: Some("k1".into()), ..u1.to_open() };
-    let first = u1.opened(request.clone()).await;
-    // As a retry of the call, and as another try of the caller with an id of its own.
-    for id in [request.generation_id.clone(), Uuid::now_v7().to_string()] {
-        let again = v1::OpenGenerationRequest { generation_id: id, ..request.clone() };
-        let answer = u1.open_generation(again).await.unwrap();
-        assert!(!answer.created);
-        assert_eq!(answer.generation.as_ref(), Some(&first));
-    }
-    assert_eq!(u1.all().await.len(), 1);
-    // The outcome is what a later one gets.
-    u1.mark(&first.generation_id).await.unwrap();
-    u1.complete(&first.generation_id).await.unwrap();
-    let answer = u1.open_generation(request).await.unwrap();
-    assert_eq!((answer.created, answer.generation.unwrap().status()), (false, Is::Completed));
-}
-
-pub async fn g_007_a_key_with_another_request_is_refused(stack: Stack) {
-    let u1 = stack.user("u1");
-    let request = v1::OpenGenerationRequest { idempotency_key: Some("k1".into()), ..u1.to_open() };
-    let first = u1.opened(request.clone()).await;
-    let other = v1::OpenGenerationRequest {
-        generation_id: Uuid::now_v7().to_string(),
-        input_fingerprint: "cd".repeat(32),
-        ..request
-    };
-    refused(u1.open_generation(other).await, Code::AlreadyExists, reason::IDEMPOTENCY_CONFLICT);
-    assert_eq!(u1.all().await, [first]);
-}
-
-pub async fn g_008_a_key_is_of_one_user(stack: Stack) {
-    let (u1, u2) = (stack.user("u1"), stack.user("u2"));
-    for user in [&u1, &u2] {
-        user.opened(v1::OpenGenerationRequest { idempotency_key: Some("k1".into()), ..user.to_open() }).await;
-    }
-    assert_eq!((u1.all().await.len(), u2.all().await.len()), (1, 1));
-}
-
-pub async fn g_009_two_opens_at_once_through_two_replicas_are_one_row(stack: Stack) {
-    let r2 = stack.replica().await;
-    for round in 0..20 {
-        let one = stack.user("u1");
-        let two = stack.user_of(&r2, "u1");
-        let key = Some(format!("k{round}"));
-        let (first, second) = tokio::join!(
-            one.open_generation(v1::OpenGenerationRequest { idempotency_key: key.clone(), ..one.to_open() }),
-            two.open_generation(v1::OpenGenerationRequest { idempotency_key: key.clone(), ..two.to_open() }),
-        );
-        let (first, second) = (first.unwrap(), second.unwrap());
-        assert!(first.created ^ second.created);
-        assert_eq!(first.generation.unwrap().generation_id, second.generation.unwrap().generation_id);
-    }
-    assert_eq!(stack.user("u1").all().await.len(), 20);
-}
-
-pub async fn g_010_without_a_key_every_open_is_a_row(stack: Stack) {
-    let u1 = stack.user("u1");
-    assert_ne!(u1.open().await, u1.open().await);
-    assert_eq!(u1.all().await.len(), 2);
-}
-
-pub async fn an_id_that_is_taken_is_refused(stack: Stack) {
-    let (u1, u2) = (stack.user("u1"), stack.user("u2"));
-    let request = u1.to_open();
-    let first = u1.opened(request.clone()).await;
-    // The same request again is a retry, another one is not, and another user never learns whose it is.
-    assert!(!u1.open_generation(request.clone()).await.unwrap().created);
-    let other = v1::OpenGenerationRequest { input_fingerprint: "cd".repeat(32), ..request.clone() };
-    refused(u1.open_generation(other).await, Code::AlreadyExists, reason::IDEMPOTENCY_CONFLICT);
-    refused(u2.open_generation(request).await, Code::AlreadyExists, reason::IDEMPOTENCY_CONFLICT);
-    assert_eq!(u1.all().await, [first]);
-    assert!(u2.all().await.is_empty());
-}
-
-pub async fn bad_fields_are_named_and_nothing_is_opened(stack: Stack) {
-    use tonic_types::StatusExt;
-    let u1 = stack.user("u1");
-    let good = u1.to_open();
-    let bad = [
-        ("generation_id", v1::OpenGenerationRequest { generation_id: "7".into(), ..good.clone() }),
-        ("provider", v1::OpenGenerationRequest { provider: String::new(), ..good.clone() }),
-        ("model", v1::OpenGenerationRequest { model: String::new(), ..good.clone() }),
-        ("capability", v1::OpenGenerationRequest { capability: "x".repeat(1_000), ..good.clone() }),
-        ("instance_id", v1::OpenGenerationRequest { instance_id: String::new(), ..good.clone() }),
-        (
-            "origin.surface",
-            v1::OpenGenerationRequest {
-                origin: Some(Origin { surface: 99, ..Default::default() }),
-                ..good.clone()
-            },
-        ),
-        ("parameters", v1::OpenGenerationRequest { parameters: Some(prompt(&"x".repeat(300_000))), ..good }),
-    ];
-    for (field, request) in bad {
-        let status = refused(u1.open_generation(request).await, Code::InvalidArgument, reason::INVALID_FIELD);
-        let details = status.get_details_bad_request().unwrap();
-        assert_eq!(details.field_violations[0].field, field);
-    }
-    let id = u1.open().await;
-    for status in [Is::Unspecified, Is::Running, Is::Interrupted] {
-        let answer = u1.close_generation(u1.to_close(&id, status)).await;
-        refused(answer, Code::InvalidArgument, reason::INVALID_FIELD);
-    }
-    let persisted = v1::CloseGenerationRequest { persisted: "somewhere".into(), ..u1.to_complete(&id) };
-    refused(u1.close_generation(persisted).await, Code::InvalidArgument, reason::INVALID_FIELD);
-    assert_eq!(u1.all().await.len(), 1);
-    assert_eq!(u1.get(&id).await.version, 1);
-}
+use crate::stack::{Stack, amount, charge, conflicts, receipt, refused, text_fact};
 
 pub async fn g_011_the_same_close_twice_changes_once(stack: Stack) {
     let u1 = stack.user("u1");
@@ -165,7 +23,10 @@ pub async fn g_011_the_same_close_twice_changes_once(stack: Stack) {
     let row = u1.get(&id).await;
     assert_eq!((row.status(), row.version), (Is::Completed, before + 1));
     assert_eq!(amount(row.cost.as_ref()), Some("0.040000000"));
-    assert_eq!((row.asset_ids.as_slice(), row.assets_known), (["a1".to_owned()].as_slice(), true));
+    assert_eq!(
+        (row.asset_ids.as_slice(), row.assets_known),
+        (["a1".to_owned()].as_slice(), true)
+    );
     assert_eq!(text_fact(&row, "persisted").as_deref(), Some("assets"));
 }
 
@@ -178,7 +39,11 @@ pub async fn g_012_a_second_outcome_loses_and_is_recorded(stack: Stack) {
         assert!(!lost.changed && lost.lost_race);
         let row = lost.generation.unwrap();
         assert_eq!(conflicts(&row), 1);
-        let unchanged = v1::Generation { version: won.version, metadata: won.metadata.clone(), ..row };
+        let unchanged = v1::Generation {
+            version: won.version,
+            metadata: won.metadata.clone(),
+            ..row
+        };
         assert_eq!(unchanged, won);
     }
     for n in 0..15 {
@@ -194,12 +59,25 @@ pub async fn g_012_a_second_outcome_loses_and_is_recorded(stack: Stack) {
 pub async fn g_013_outputs_on_their_way_keep_the_row_open(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.submitted().await;
-    let saving = v1::Facets { output: OutputStatus::Saving.into(), ..Default::default() };
+    let saving = v1::Facets {
+        output: OutputStatus::Saving.into(),
+        ..Default::default()
+    };
     u1.observe(&id, saving).await.unwrap();
-    refused(u1.complete(&id).await, Code::FailedPrecondition, reason::OUTPUTS_OPEN);
+    refused(
+        u1.complete(&id).await,
+        Code::FailedPrecondition,
+        reason::OUTPUTS_OPEN,
+    );
     assert_eq!(u1.get(&id).await.status(), Is::Running);
-    let ready = v1::Facets { output: OutputStatus::Ready.into(), ..Default::default() };
-    let close = v1::CloseGenerationRequest { facets: Some(ready), ..u1.to_complete(&id) };
+    let ready = v1::Facets {
+        output: OutputStatus::Ready.into(),
+        ..Default::default()
+    };
+    let close = v1::CloseGenerationRequest {
+        facets: Some(ready),
+        ..u1.to_complete(&id)
+    };
     assert!(u1.close_generation(close).await.unwrap().changed);
     assert_eq!(u1.get(&id).await.facets.unwrap().output(), OutputStatus::Ready);
 }
@@ -218,7 +96,10 @@ pub async fn g_014_five_hundred_fast_generations_lose_nothing(stack: Stack) {
         done.unwrap();
     }
     let total = u1.total().await;
-    assert_eq!((total.call_count, total.completed_count, total.running_count), (500, 500, 0));
+    assert_eq!(
+        (total.call_count, total.completed_count, total.running_count),
+        (500, 500, 0)
+    );
     assert_eq!(total.costs[0].amount, "20.000000000");
 }
 
@@ -243,14 +124,24 @@ pub async fn a_submission_is_marked_once(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.submitted().await;
     let row = u1.get(&id).await;
-    assert_eq!(row.facets.as_ref().unwrap().submission(), SubmissionStatus::Submitting);
+    assert_eq!(
+        row.facets.as_ref().unwrap().submission(),
+        SubmissionStatus::Submitting
+    );
     assert_eq!((row.version, row.attempts.len()), (2, 1));
-    assert_eq!((row.attempts[0].attempt_number, row.attempts[0].kind.as_str()), (1, "main"));
+    assert_eq!(
+        (row.attempts[0].attempt_number, row.attempts[0].kind.as_str()),
+        (1, "main")
+    );
     assert!(!u1.mark(&id).await.unwrap().cancelled);
     assert_eq!(u1.get(&id).await, row);
     u1.complete(&id).await.unwrap();
     refused(u1.mark(&id).await, Code::FailedPrecondition, reason::NOT_RUNNING);
-    refused(u1.mark("nothing").await, Code::NotFound, reason::GENERATION_NOT_FOUND);
+    refused(
+        u1.mark("nothing").await,
+        Code::NotFound,
+        reason::GENERATION_NOT_FOUND,
+    );
 }
 
 pub async fn facets_move_only_forward(stack: Stack) {
@@ -273,9 +164,15 @@ pub async fn facets_move_only_forward(stack: Stack) {
     u1.observe(&id, back).await.unwrap();
     u1.observe(&id, told).await.unwrap();
     assert_eq!(u1.get(&id).await, row);
-    let ready = v1::Facets { output: OutputStatus::Ready.into(), ..Default::default() };
+    let ready = v1::Facets {
+        output: OutputStatus::Ready.into(),
+        ..Default::default()
+    };
     u1.observe(&id, ready).await.unwrap();
-    let saving = v1::Facets { output: OutputStatus::Retrying.into(), ..Default::default() };
+    let saving = v1::Facets {
+        output: OutputStatus::Retrying.into(),
+        ..Default::default()
+    };
     u1.observe(&id, saving).await.unwrap();
     assert_eq!(u1.get(&id).await.facets.unwrap().output(), OutputStatus::Ready);
 }
@@ -283,16 +180,25 @@ pub async fn facets_move_only_forward(stack: Stack) {
 pub async fn a_proof_that_nothing_left_takes_the_submission_back(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.submitted().await;
-    let back = v1::Facets { submission: SubmissionStatus::Accepted.into(), ..Default::default() };
+    let back = v1::Facets {
+        submission: SubmissionStatus::Accepted.into(),
+        ..Default::default()
+    };
     u1.observe(&id, back).await.unwrap();
-    assert_eq!(u1.get(&id).await.facets.unwrap().submission(), SubmissionStatus::Accepted);
+    assert_eq!(
+        u1.get(&id).await.facets.unwrap().submission(),
+        SubmissionStatus::Accepted
+    );
     u1.mark(&id).await.unwrap();
     let row = u1.get(&id).await;
     assert_eq!(row.facets.unwrap().submission(), SubmissionStatus::Submitting);
     assert_eq!(row.attempts.len(), 1);
     u1.bind(&id, "r1").await.unwrap();
     u1.observe(&id, back).await.unwrap();
-    assert_eq!(u1.get(&id).await.facets.unwrap().submission(), SubmissionStatus::Submitted);
+    assert_eq!(
+        u1.get(&id).await.facets.unwrap().submission(),
+        SubmissionStatus::Submitted
+    );
     // A call that never left is a failure that nothing was spent on.
     let unsent = u1.submitted().await;
     let close = v1::CloseGenerationRequest {
@@ -303,7 +209,10 @@ pub async fn a_proof_that_nothing_left_takes_the_submission_back(stack: Stack) {
     let row = u1.close_generation(close).await.unwrap().generation.unwrap();
     assert_eq!(row.error_code.as_deref(), Some("PROVIDER_UNREACHABLE"));
     let total = u1.total().await;
-    assert_eq!((total.failed_count, total.unsent_count, total.unpriced_count), (1, 1, 0));
+    assert_eq!(
+        (total.failed_count, total.unsent_count, total.unpriced_count),
+        (1, 1, 0)
+    );
 }
 
 pub async fn a_stale_driver_is_fenced_everywhere(stack: Stack) {
@@ -313,28 +222,63 @@ pub async fn a_stale_driver_is_fenced_everywhere(stack: Stack) {
     let other = u1.driven_by("i2");
     refused(other.mark(&id).await, Code::Aborted, reason::FENCED);
     refused(other.bind(&id, "r9").await, Code::Aborted, reason::FENCED);
-    refused(other.observe(&id, v1::Facets::default()).await, Code::Aborted, reason::FENCED);
+    refused(
+        other.observe(&id, v1::Facets::default()).await,
+        Code::Aborted,
+        reason::FENCED,
+    );
     refused(other.complete(&id).await, Code::Aborted, reason::FENCED);
-    let older = Some(v1::Driver { epoch: 0, ..u1.driver().unwrap() });
-    let close = v1::CloseGenerationRequest { driver: older, ..u1.to_complete(&id) };
+    let older = Some(v1::Driver {
+        epoch: 0,
+        ..u1.driver().unwrap()
+    });
+    let close = v1::CloseGenerationRequest {
+        driver: older,
+        ..u1.to_complete(&id)
+    };
     refused(u1.close_generation(close).await, Code::Aborted, reason::FENCED);
     // Evidence does not open the fence while the row is driven.
-    let evidence = v1::CloseGenerationRequest { evidence: true, ..other.to_complete(&id) };
-    refused(other.close_generation(evidence).await, Code::Aborted, reason::FENCED);
+    let evidence = v1::CloseGenerationRequest {
+        evidence: true,
+        ..other.to_complete(&id)
+    };
+    refused(
+        other.close_generation(evidence).await,
+        Code::Aborted,
+        reason::FENCED,
+    );
     // Another user does not even learn that there is a fence.
     let u2 = stack.user("u2");
     refused(u2.mark(&id).await, Code::NotFound, reason::GENERATION_NOT_FOUND);
-    refused(u2.bind(&id, "r9").await, Code::NotFound, reason::GENERATION_NOT_FOUND);
-    refused(u2.complete(&id).await, Code::NotFound, reason::GENERATION_NOT_FOUND);
-    let link = v1::LinkAssetsRequest { generation_id: id.clone(), asset_ids: vec!["a9".into()] };
-    refused(u2.link_assets(link).await, Code::NotFound, reason::GENERATION_NOT_FOUND);
+    refused(
+        u2.bind(&id, "r9").await,
+        Code::NotFound,
+        reason::GENERATION_NOT_FOUND,
+    );
+    refused(
+        u2.complete(&id).await,
+        Code::NotFound,
+        reason::GENERATION_NOT_FOUND,
+    );
+    let link = v1::LinkAssetsRequest {
+        generation_id: id.clone(),
+        asset_ids: vec!["a9".into()],
+    };
+    refused(
+        u2.link_assets(link).await,
+        Code::NotFound,
+        reason::GENERATION_NOT_FOUND,
+    );
     assert_eq!(u1.get(&id).await, before);
 }
 
 pub async fn errors_are_bounded_and_carry_no_secret(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.submitted().await;
-    let error = format!("refused: Authorization: Bearer s3cr3t-token {}", "x".repeat(10_000));
+    let error = format!(
+        "refused: Authorization: Bearer s3cr3t-token {}",
+        "x".repeat(10_000)
+    );
     let close = v1::CloseGenerationRequest {
         error: Some(error),
         error_code: Some("not a code".into()),
@@ -355,7 +299,12 @@ pub async fn links_are_an_ordered_set(stack: Stack) {
         generation_id: id.clone(),
         asset_ids: ids.iter().map(ToString::to_string).collect(),
     };
-    let row = u1.link_assets(link(&["a2", "a1", "a3"])).await.unwrap().generation.unwrap();
+    let row = u1
+        .link_assets(link(&["a2", "a1", "a3"]))
+        .await
+        .unwrap()
+        .generation
+        .unwrap();
     assert_eq!(row.asset_ids, ["a1", "a2", "a3"]);
     let again = u1.link_assets(link(&["a3"])).await.unwrap().generation.unwrap();
     assert_eq!(again, row);
@@ -366,15 +315,34 @@ pub async fn a_caller_without_identity_is_refused(stack: Stack) {
     let user = stack.user("u1");
     let refused = [
         client.open_generation(user.to_open()).await.err(),
-        client.list_generations(v1::ListGenerationsRequest::default()).await.err(),
-        client.sweep_generations(v1::SweepGenerationsRequest {}).await.err(),
+        client
+            .list_generations(v1::ListGenerationsRequest::default())
+            .await
+            .err(),
+        client
+            .sweep_generations(v1::SweepGenerationsRequest {})
+            .await
+            .err(),
     ];
     for status in refused {
         assert_eq!(status.unwrap().code(), Code::Unauthenticated);
     }
     let mut forged = tonic::Request::new(user.to_open());
-    forged.extensions_mut().insert(atelier_common::identity::Caller::local());
-    assert_eq!(client.open_generation(forged).await.unwrap_err().code(), Code::Unauthenticated);
+    forged
+        .extensions_mut()
+        .insert(atelier_common::identity::Caller::local());
+    assert_eq!(
+        client.open_generation(forged).await.unwrap_err().code(),
+        Code::Unauthenticated
+    );
     let estimate = charge("0.04");
-    assert!(user.opened(v1::OpenGenerationRequest { estimate: Some(estimate), ..user.to_open() }).await.version == 1);
+    assert!(
+        user.opened(v1::OpenGenerationRequest {
+            estimate: Some(estimate),
+            ..user.to_open()
+        })
+        .await
+        .version
+            == 1
+    );
 }

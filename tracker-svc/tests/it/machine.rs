@@ -12,8 +12,19 @@ enum Step {
     Mark,
     Bind(u8, bool),
     Observe(i32, i32, i32),
-    Close { status: i32, request: Option<u8>, cost: Option<u8>, assets: u8, evidence: bool, stale: bool },
-    Annotate { request: Option<u8>, cost: Option<u8>, assets: u8 },
+    Close {
+        status: i32,
+        request: Option<u8>,
+        cost: Option<u8>,
+        assets: u8,
+        evidence: bool,
+        stale: bool,
+    },
+    Annotate {
+        request: Option<u8>,
+        cost: Option<u8>,
+        assets: u8,
+    },
     Link(u8),
     Cancel,
     ForeignCancel,
@@ -23,7 +34,14 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let request = || proptest::option::of(0..3_u8);
     let cost = || proptest::option::of(0..5_u8);
-    let close = (2..5_i32, request(), cost(), 0..3_u8, any::<bool>(), proptest::bool::weighted(0.2));
+    let close = (
+        2..5_i32,
+        request(),
+        cost(),
+        0..3_u8,
+        any::<bool>(),
+        proptest::bool::weighted(0.2),
+    );
     prop_oneof![
         2 => Just(Step::Mark),
         2 => (0..3_u8, any::<bool>()).prop_map(|(id, priced)| Step::Bind(id, priced)),
@@ -48,15 +66,33 @@ async fn take(step: &Step, id: &str, owner: &User, other: &User) {
         Step::Mark => drop(owner.mark(id).await),
         Step::Bind(request, priced) => {
             let charge = priced.then(|| charge("0.07"));
-            let bind = v1::BindAttemptRequest { charge, ..owner.to_bind(id, &format!("r{request}")) };
+            let bind = v1::BindAttemptRequest {
+                charge,
+                ..owner.to_bind(id, &format!("r{request}"))
+            };
             drop(owner.bind_attempt(bind).await);
         }
         Step::Observe(submission, provider, output) => {
-            let facets = v1::Facets { submission: *submission, provider: *provider, output: *output };
+            let facets = v1::Facets {
+                submission: *submission,
+                provider: *provider,
+                output: *output,
+            };
             drop(owner.observe(id, facets).await);
         }
-        Step::Close { status, request, cost, assets: stored, evidence, stale } => {
-            let by = if *stale { owner.driven_by("stale") } else { owner.clone() };
+        Step::Close {
+            status,
+            request,
+            cost,
+            assets: stored,
+            evidence,
+            stale,
+        } => {
+            let by = if *stale {
+                owner.driven_by("stale")
+            } else {
+                owner.clone()
+            };
             let close = v1::CloseGenerationRequest {
                 status: *status,
                 receipt: receipt(named(request).as_deref(), priced(cost).as_deref()),
@@ -66,7 +102,11 @@ async fn take(step: &Step, id: &str, owner: &User, other: &User) {
             };
             drop(by.close_generation(close).await);
         }
-        Step::Annotate { request, cost, assets: stored } => {
+        Step::Annotate {
+            request,
+            cost,
+            assets: stored,
+        } => {
             let annotate = v1::AnnotateGenerationRequest {
                 generation_id: id.to_owned(),
                 receipt: receipt(named(request).as_deref(), priced(cost).as_deref()),
@@ -76,7 +116,10 @@ async fn take(step: &Step, id: &str, owner: &User, other: &User) {
             drop(owner.annotate_generation(annotate).await);
         }
         Step::Link(stored) => {
-            let link = v1::LinkAssetsRequest { generation_id: id.to_owned(), asset_ids: assets(stored) };
+            let link = v1::LinkAssetsRequest {
+                generation_id: id.to_owned(),
+                asset_ids: assets(stored),
+            };
             owner.link_assets(link).await.unwrap();
         }
         Step::Cancel => drop(owner.cancel(id).await),
@@ -112,26 +155,51 @@ fn check(before: &v1::Generation, after: &v1::Generation, step: &Step) {
         Is::Interrupted => after.status() != Is::Running,
         settled => after.status() == settled && after.completed_at == before.completed_at,
     };
-    assert!(allowed, "{step:?}: {:?} became {:?}", before.status(), after.status());
+    assert!(
+        allowed,
+        "{step:?}: {:?} became {:?}",
+        before.status(),
+        after.status()
+    );
     assert_eq!((after.status() == Is::Running), after.completed_at.is_none());
     assert_eq!(after.estimated_cost, before.estimated_cost);
     assert_eq!(after.cost.is_some(), after.price_source.is_some());
-    assert!(rank(after) >= (rank(before).0, 0) && rank(after).1 >= rank(before).1, "{step:?}");
+    assert!(
+        rank(after) >= (rank(before).0, 0) && rank(after).1 >= rank(before).1,
+        "{step:?}"
+    );
     if before.status() != Is::Running {
         // A settled row loses nothing: no asset, no price, no request id.
-        assert!(before.asset_ids.iter().all(|asset| after.asset_ids.contains(asset)), "{step:?}");
+        assert!(
+            before
+                .asset_ids
+                .iter()
+                .all(|asset| after.asset_ids.contains(asset)),
+            "{step:?}"
+        );
         assert!(before.cost.is_none() || after.cost.is_some(), "{step:?}");
-        assert!(before.provider_request_id.is_none() || after.provider_request_id.is_some(), "{step:?}");
+        assert!(
+            before.provider_request_id.is_none() || after.provider_request_id.is_some(),
+            "{step:?}"
+        );
     }
     assert!(before.attempts.len() <= after.attempts.len());
-    if after.attempts.iter().any(|attempt| attempt.provider_request_id.is_some()) && after.status() != Is::Running {
+    if after
+        .attempts
+        .iter()
+        .any(|attempt| attempt.provider_request_id.is_some())
+        && after.status() != Is::Running
+    {
         assert_eq!(after.reconciliation.as_ref().unwrap().state, "queued", "{step:?}");
     }
 }
 
 pub async fn no_sequence_leaves_an_absorbing_status(stack: Stack) {
     let (owner, other) = (stack.user("u1"), stack.user("u2"));
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        failure_persistence: None,
+        ..Config::default()
+    });
     let sequences = proptest::collection::vec(step(), 1..20);
     for _ in 0..60 {
         let steps = sequences.new_tree(&mut runner).unwrap().current();

@@ -8,6 +8,8 @@ mod cancel;
 mod follow;
 mod lifecycle;
 mod machine;
+mod messages;
+mod opening;
 mod pages;
 mod receipts;
 mod stack;
@@ -37,7 +39,7 @@ macro_rules! suite {
 }
 
 suite! {
-    lifecycle {
+    opening {
         a_row_is_told_back_as_it_was_opened
         g_006_the_same_open_twice_is_one_row
         g_007_a_key_with_another_request_is_refused
@@ -46,6 +48,8 @@ suite! {
         g_010_without_a_key_every_open_is_a_row
         an_id_that_is_taken_is_refused
         bad_fields_are_named_and_nothing_is_opened
+    }
+    lifecycle {
         g_011_the_same_close_twice_changes_once
         g_012_a_second_outcome_loses_and_is_recorded
         g_013_outputs_on_their_way_keep_the_row_open

@@ -8,14 +8,25 @@ use uuid::Uuid;
 
 use crate::stack::{Answer, Stack, User, copies, in_job, refused};
 
-async fn page(user: &User, filter: GenerationFilter, size: i32, token: &str) -> Answer<v1::ListGenerationsResponse> {
-    let request =
-        v1::ListGenerationsRequest { filter: Some(filter), page_size: size, page_token: token.to_owned() };
+async fn page(
+    user: &User,
+    filter: GenerationFilter,
+    size: i32,
+    token: &str,
+) -> Answer<v1::ListGenerationsResponse> {
+    let request = v1::ListGenerationsRequest {
+        filter: Some(filter),
+        page_size: size,
+        page_token: token.to_owned(),
+    };
     user.list_generations(request).await
 }
 
 fn ids(page: &v1::ListGenerationsResponse) -> Vec<String> {
-    page.generations.iter().map(|row| row.generation_id.clone()).collect()
+    page.generations
+        .iter()
+        .map(|row| row.generation_id.clone())
+        .collect()
 }
 
 pub async fn g_131_rows_of_one_instant_are_paged_without_gap_or_repeat(stack: Stack) {
@@ -51,9 +62,16 @@ pub async fn g_132_page_sizes_are_clamped(stack: Stack) {
     copies(&stack, &id, 599, |_, _| {}).await;
     for (asked, given) in [(0, 50), (1, 1), (500, 500), (501, 500), (i32::MAX, 500)] {
         let page = page(&u1, GenerationFilter::default(), asked, "").await.unwrap();
-        assert_eq!((page.generations.len(), page.next_page_token.is_empty()), (given, false));
+        assert_eq!(
+            (page.generations.len(), page.next_page_token.is_empty()),
+            (given, false)
+        );
     }
-    refused(page(&u1, GenerationFilter::default(), -1, "").await, Code::InvalidArgument, reason::INVALID_FIELD);
+    refused(
+        page(&u1, GenerationFilter::default(), -1, "").await,
+        Code::InvalidArgument,
+        reason::INVALID_FIELD,
+    );
 }
 
 pub async fn g_133_tokens_of_other_lists_are_refused(stack: Stack) {
@@ -62,9 +80,19 @@ pub async fn g_133_tokens_of_other_lists_are_refused(stack: Stack) {
         u1.open().await;
         u2.open().await;
     }
-    let filter = GenerationFilter { provider: Some("acme".into()), ..Default::default() };
+    let filter = GenerationFilter {
+        provider: Some("acme".into()),
+        ..Default::default()
+    };
     let token = page(&u1, filter.clone(), 1, "").await.unwrap().next_page_token;
-    assert_eq!(page(&u1, filter.clone(), 2, &token).await.unwrap().generations.len(), 2);
+    assert_eq!(
+        page(&u1, filter.clone(), 2, &token)
+            .await
+            .unwrap()
+            .generations
+            .len(),
+        2
+    );
     let refused = |answer| refused(answer, Code::InvalidArgument, reason::INVALID_PAGE_TOKEN);
     refused(page(&u1, GenerationFilter::default(), 1, &token).await);
     refused(page(&u2, filter.clone(), 1, &token).await);
@@ -96,7 +124,10 @@ pub async fn g_135_nobody_sees_rows_of_others(stack: Stack) {
     let (u1, u2) = (stack.user("u1"), stack.user("u2"));
     u1.submitted().await;
     let own = u2.submitted().await;
-    let filter = GenerationFilter { status: Some(Is::Running.into()), ..Default::default() };
+    let filter = GenerationFilter {
+        status: Some(Is::Running.into()),
+        ..Default::default()
+    };
     let page = page(&u2, filter, 0, "").await.unwrap();
     assert_eq!(ids(&page), [own]);
     assert_eq!(u2.total().await.running_count, 1);
@@ -126,42 +157,144 @@ pub async fn filters_are_joined(stack: Stack) {
     let even = Some("even".to_owned());
     let all = GenerationFilter::default;
     let cases: Vec<(GenerationFilter, Vec<usize>)> = vec![
-        (GenerationFilter { provider: even.clone(), ..all() }, vec![6, 4, 2, 0]),
-        (GenerationFilter { provider: even.clone(), model: even.clone(), ..all() }, vec![4, 0]),
-        (GenerationFilter { capability: even.clone(), job_id: even.clone(), ..all() }, vec![2, 0]),
-        (GenerationFilter { node_id: even.clone(), workflow_id: even.clone(), ..all() }, vec![1, 0]),
-        (GenerationFilter { thread_id: Some("t5".into()), ..all() }, vec![5]),
-        (GenerationFilter { surface: Some(Surface::Chat.into()), ..all() }, vec![5]),
-        (GenerationFilter { status: Some(Is::Completed.into()), ..all() }, vec![6]),
-        (GenerationFilter { provider: Some("none".into()), ..all() }, vec![]),
-        (GenerationFilter { since: opened[6].created_at, ..all() }, vec![7, 6]),
-        (GenerationFilter { until: opened[2].created_at, ..all() }, vec![1, 0]),
+        (
+            GenerationFilter {
+                provider: even.clone(),
+                ..all()
+            },
+            vec![6, 4, 2, 0],
+        ),
+        (
+            GenerationFilter {
+                provider: even.clone(),
+                model: even.clone(),
+                ..all()
+            },
+            vec![4, 0],
+        ),
+        (
+            GenerationFilter {
+                capability: even.clone(),
+                job_id: even.clone(),
+                ..all()
+            },
+            vec![2, 0],
+        ),
+        (
+            GenerationFilter {
+                node_id: even.clone(),
+                workflow_id: even.clone(),
+                ..all()
+            },
+            vec![1, 0],
+        ),
+        (
+            GenerationFilter {
+                thread_id: Some("t5".into()),
+                ..all()
+            },
+            vec![5],
+        ),
+        (
+            GenerationFilter {
+                surface: Some(Surface::Chat.into()),
+                ..all()
+            },
+            vec![5],
+        ),
+        (
+            GenerationFilter {
+                status: Some(Is::Completed.into()),
+                ..all()
+            },
+            vec![6],
+        ),
+        (
+            GenerationFilter {
+                provider: Some("none".into()),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            GenerationFilter {
+                since: opened[6].created_at,
+                ..all()
+            },
+            vec![7, 6],
+        ),
+        (
+            GenerationFilter {
+                until: opened[2].created_at,
+                ..all()
+            },
+            vec![1, 0],
+        ),
     ];
     for (filter, expected) in cases {
         let page = page(&u1, filter.clone(), 0, "").await.unwrap();
-        let expected: Vec<_> = expected.into_iter().map(|n| opened[n].generation_id.clone()).collect();
+        let expected: Vec<_> = expected
+            .into_iter()
+            .map(|n| opened[n].generation_id.clone())
+            .collect();
         assert_eq!(ids(&page), expected, "{filter:?}");
     }
     for bad in [
-        GenerationFilter { status: Some(0), ..all() },
-        GenerationFilter { status: Some(77), ..all() },
-        GenerationFilter { surface: Some(0), ..all() },
+        GenerationFilter {
+            status: Some(0),
+            ..all()
+        },
+        GenerationFilter {
+            status: Some(77),
+            ..all()
+        },
+        GenerationFilter {
+            surface: Some(0),
+            ..all()
+        },
     ] {
-        refused(page(&u1, bad, 0, "").await, Code::InvalidArgument, reason::INVALID_FIELD);
+        refused(
+            page(&u1, bad, 0, "").await,
+            Code::InvalidArgument,
+            reason::INVALID_FIELD,
+        );
     }
 }
 
 pub async fn a_prefix_finds_a_row_when_it_is_unique(stack: Stack) {
     let u1 = stack.user("u1");
-    let ids = ["0199c2f0-6a11-7c3e-9b52-5d1f0c7a9e01", "0199c2f0-6b11-7c3e-9b52-5d1f0c7a9e01"];
+    let ids = [
+        "0199c2f0-6a11-7c3e-9b52-5d1f0c7a9e01",
+        "0199c2f0-6b11-7c3e-9b52-5d1f0c7a9e01",
+    ];
     for id in ids {
-        u1.opened(v1::OpenGenerationRequest { generation_id: id.into(), ..u1.to_open() }).await;
+        u1.opened(v1::OpenGenerationRequest {
+            generation_id: id.into(),
+            ..u1.to_open()
+        })
+        .await;
     }
-    for prefix in ["0199c2f0-6a", "0199C2F0-6A11-7C3E", "0199c2f0-6a11-7c3e-9b52-5d1f0c7a9e0"] {
+    for prefix in [
+        "0199c2f0-6a",
+        "0199C2F0-6A11-7C3E",
+        "0199c2f0-6a11-7c3e-9b52-5d1f0c7a9e0",
+    ] {
         assert_eq!(u1.get(prefix).await.generation_id, ids[0]);
     }
     assert_eq!(u1.get(&ids[1].replace('-', "")).await.generation_id, ids[1]);
-    refused(u1.find("0199c2f0").await, Code::InvalidArgument, reason::AMBIGUOUS_ID);
-    refused(u1.find("0199c2f").await, Code::NotFound, reason::GENERATION_NOT_FOUND);
-    refused(stack.user("u2").find("0199c2f0-6a").await, Code::NotFound, reason::GENERATION_NOT_FOUND);
+    refused(
+        u1.find("0199c2f0").await,
+        Code::InvalidArgument,
+        reason::AMBIGUOUS_ID,
+    );
+    refused(
+        u1.find("0199c2f").await,
+        Code::NotFound,
+        reason::GENERATION_NOT_FOUND,
+    );
+    refused(
+        stack.user("u2").find("0199c2f0-6a").await,
+        Code::NotFound,
+        reason::GENERATION_NOT_FOUND,
+    );
 }

@@ -37,13 +37,19 @@ async fn closed(user: &User, request: v1::CloseGenerationRequest) -> v1::Generat
 pub async fn g_026_a_receipt_in_two_parts_is_one_attempt(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
-    let close = v1::CloseGenerationRequest { receipt: receipt(None, Some("0.42")), ..u1.to_complete(&id) };
+    let close = v1::CloseGenerationRequest {
+        receipt: receipt(None, Some("0.42")),
+        ..u1.to_complete(&id)
+    };
     let row = closed(&u1, close).await;
     assert_eq!(row.attempts.len(), 1);
     let attempt = &row.attempts[0];
     assert_eq!(attempt.provider_request_id.as_deref(), Some("r1"));
     assert_eq!(amount(attempt.cost.as_ref()), Some("0.420000000"));
-    assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("0.420000000"), Some("provider")));
+    assert_eq!(
+        (amount(row.cost.as_ref()), source(&row)),
+        (Some("0.420000000"), Some("provider"))
+    );
     assert_eq!(row.facets.unwrap().provider(), ProviderStatus::Succeeded);
 }
 
@@ -68,9 +74,15 @@ pub async fn g_027_concurrent_generations_keep_their_own_ids(stack: Stack) {
 pub async fn g_031_a_second_submission_is_a_second_attempt(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
-    let refused = v1::Facets { provider: ProviderStatus::Failed.into(), ..Default::default() };
+    let refused = v1::Facets {
+        provider: ProviderStatus::Failed.into(),
+        ..Default::default()
+    };
     u1.observe(&id, refused).await.unwrap();
-    let second = v1::BindAttemptRequest { charge: Some(charge("0.04")), ..u1.to_bind(&id, "r2") };
+    let second = v1::BindAttemptRequest {
+        charge: Some(charge("0.04")),
+        ..u1.to_bind(&id, "r2")
+    };
     assert_eq!(u1.bind_attempt(second).await.unwrap().attempt_number, 2);
     let row = u1.get(&id).await;
     let kinds: Vec<_> = row.attempts.iter().map(|attempt| attempt.kind.as_str()).collect();
@@ -78,9 +90,15 @@ pub async fn g_031_a_second_submission_is_a_second_attempt(stack: Stack) {
     assert_eq!(row.attempts[0].provider(), ProviderStatus::Failed);
     // The row shows its latest attempt. What the first one cost is not known, so there is no sum.
     assert_eq!(row.facets.as_ref().unwrap().provider(), ProviderStatus::Queued);
-    assert_eq!((row.provider_request_id.as_deref(), row.cost.as_ref()), (Some("r2"), None));
+    assert_eq!(
+        (row.provider_request_id.as_deref(), row.cost.as_ref()),
+        (Some("r2"), None)
+    );
     let row = closed(&u1, u1.to_complete(&id)).await;
-    assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("0.040000000"), Some("model-catalog")));
+    assert_eq!(
+        (amount(row.cost.as_ref()), source(&row)),
+        (Some("0.040000000"), Some("model-catalog"))
+    );
     assert!(queued(&row));
 }
 
@@ -95,9 +113,15 @@ pub async fn g_032_two_charges_add_up(stack: Stack) {
         };
         u1.bind_attempt(bind).await.unwrap();
     }
-    let close = v1::CloseGenerationRequest { catalog_charge: Some(charge("9")), ..u1.to_complete(&id) };
+    let close = v1::CloseGenerationRequest {
+        catalog_charge: Some(charge("9")),
+        ..u1.to_complete(&id)
+    };
     let row = closed(&u1, close).await;
-    assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("1.470000000"), Some("provider")));
+    assert_eq!(
+        (amount(row.cost.as_ref()), source(&row)),
+        (Some("1.470000000"), Some("provider"))
+    );
     let kinds: Vec<_> = row.attempts.iter().map(|attempt| attempt.kind.as_str()).collect();
     assert_eq!(kinds, ["preview", "refine"]);
     assert!(queued(&row));
@@ -105,7 +129,12 @@ pub async fn g_032_two_charges_add_up(stack: Stack) {
     let id = u1.submitted().await;
     for (request_id, currency) in [("r3", "USD"), ("r4", "EUR")] {
         let charge = Some(charge_in("1", currency));
-        u1.bind_attempt(v1::BindAttemptRequest { charge, ..u1.to_bind(&id, request_id) }).await.unwrap();
+        u1.bind_attempt(v1::BindAttemptRequest {
+            charge,
+            ..u1.to_bind(&id, request_id)
+        })
+        .await
+        .unwrap();
     }
     let row = closed(&u1, u1.to_close(&id, Is::Failed)).await;
     assert_eq!(row.cost, None);
@@ -115,9 +144,15 @@ pub async fn g_033_an_amount_that_is_none_is_left_out(stack: Stack) {
     let u1 = stack.user("u1");
     for bad in ["NaN", "inf", "-1", "much", "100000000000000"] {
         let id = u1.bound("r1").await;
-        let close = v1::CloseGenerationRequest { receipt: receipt(None, Some(bad)), ..u1.to_complete(&id) };
+        let close = v1::CloseGenerationRequest {
+            receipt: receipt(None, Some(bad)),
+            ..u1.to_complete(&id)
+        };
         let row = closed(&u1, close).await;
-        assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("0.040000000"), Some("model-catalog")));
+        assert_eq!(
+            (amount(row.cost.as_ref()), source(&row)),
+            (Some("0.040000000"), Some("model-catalog"))
+        );
         assert!(fact(&row, "price_warnings").is_some(), "{bad}");
         assert_eq!(row.attempts[0].cost, None);
     }
@@ -133,7 +168,10 @@ pub async fn g_034_a_failure_keeps_its_request_id_and_waits_for_the_bill(stack: 
         ..u1.to_close(&id, Is::Failed)
     };
     let row = closed(&u1, close).await;
-    assert_eq!((row.status(), row.error.as_deref()), (Is::Failed, Some("exploded")));
+    assert_eq!(
+        (row.status(), row.error.as_deref()),
+        (Is::Failed, Some("exploded"))
+    );
     assert_eq!(row.provider_request_id.as_deref(), Some("r1"));
     assert_eq!(row.attempts[0].provider_request_id.as_deref(), Some("r1"));
     assert!(queued(&row) && row.cost.is_none() && !row.assets_known);
@@ -145,11 +183,20 @@ pub async fn g_034_a_failure_keeps_its_request_id_and_waits_for_the_bill(stack: 
 pub async fn g_036_zero_that_was_stated_is_a_price(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
-    let close = v1::CloseGenerationRequest { receipt: receipt(None, Some("0")), ..u1.to_complete(&id) };
+    let close = v1::CloseGenerationRequest {
+        receipt: receipt(None, Some("0")),
+        ..u1.to_complete(&id)
+    };
     let row = closed(&u1, close).await;
-    assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("0.000000000"), Some("provider")));
+    assert_eq!(
+        (amount(row.cost.as_ref()), source(&row)),
+        (Some("0.000000000"), Some("provider"))
+    );
     let total = u1.total().await;
-    assert_eq!((total.unpriced_count, total.costs[0].amount.as_str()), (0, "0.000000000"));
+    assert_eq!(
+        (total.unpriced_count, total.costs[0].amount.as_str()),
+        (0, "0.000000000")
+    );
 }
 
 pub async fn g_057_unknown_is_not_zero(stack: Stack) {
@@ -162,8 +209,14 @@ pub async fn g_057_unknown_is_not_zero(stack: Stack) {
     let id = u1.opened(open).await.generation_id;
     u1.mark(&id).await.unwrap();
     let row = closed(&u1, u1.to_close(&id, Is::Completed)).await;
-    assert_eq!((row.cost.as_ref(), row.estimated_cost.as_ref(), source(&row)), (None, None, None));
-    assert_eq!(text_fact(&row, "unpriced_reason").as_deref(), Some("not in the catalog"));
+    assert_eq!(
+        (row.cost.as_ref(), row.estimated_cost.as_ref(), source(&row)),
+        (None, None, None)
+    );
+    assert_eq!(
+        text_fact(&row, "unpriced_reason").as_deref(),
+        Some("not in the catalog")
+    );
     assert_eq!(u1.total().await.unpriced_count, 1);
     assert!(u1.total().await.costs.is_empty());
 }
@@ -171,7 +224,10 @@ pub async fn g_057_unknown_is_not_zero(stack: Stack) {
 pub async fn g_058_the_receipt_beats_the_catalog_and_the_estimate_stays(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
-    let close = v1::CloseGenerationRequest { receipt: receipt(Some("r1"), Some("0.42")), ..u1.to_complete(&id) };
+    let close = v1::CloseGenerationRequest {
+        receipt: receipt(Some("r1"), Some("0.42")),
+        ..u1.to_complete(&id)
+    };
     let row = closed(&u1, close).await;
     assert_eq!(amount(row.cost.as_ref()), Some("0.420000000"));
     assert_eq!(amount(row.estimated_cost.as_ref()), Some("0.040000000"));
@@ -182,16 +238,24 @@ pub async fn g_059_the_catalog_does_not_price_what_failed(stack: Stack) {
     let u1 = stack.user("u1");
     for status in [Is::Failed, Is::Cancelled] {
         let id = u1.bound("r1").await;
-        let close =
-            v1::CloseGenerationRequest { catalog_charge: Some(charge("0.04")), ..u1.to_close(&id, status) };
+        let close = v1::CloseGenerationRequest {
+            catalog_charge: Some(charge("0.04")),
+            ..u1.to_close(&id, status)
+        };
         let row = closed(&u1, close).await;
         assert_eq!((row.status(), row.cost.as_ref()), (status, None));
         assert!(text_fact(&row, "unpriced_reason").is_some());
         // What the provider said itself counts all the same.
         let id = u1.bound("r2").await;
-        let close = v1::CloseGenerationRequest { receipt: receipt(None, Some("0.03")), ..u1.to_close(&id, status) };
+        let close = v1::CloseGenerationRequest {
+            receipt: receipt(None, Some("0.03")),
+            ..u1.to_close(&id, status)
+        };
         let row = closed(&u1, close).await;
-        assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("0.030000000"), Some("provider")));
+        assert_eq!(
+            (amount(row.cost.as_ref()), source(&row)),
+            (Some("0.030000000"), Some("provider"))
+        );
     }
     assert_eq!(u1.total().await.costs[0].amount, "0.060000000");
 }
@@ -216,7 +280,11 @@ pub async fn a_settled_row_takes_no_other_request_id(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
     let row = u1.complete(&id).await.unwrap().generation.unwrap();
-    crate::stack::refused(u1.bind(&id, "r2").await, Code::AlreadyExists, reason::ATTEMPT_BOUND);
+    crate::stack::refused(
+        u1.bind(&id, "r2").await,
+        Code::AlreadyExists,
+        reason::ATTEMPT_BOUND,
+    );
     assert_eq!(u1.bind(&id, "r1").await.unwrap().attempt_number, 1);
     assert_eq!(u1.get(&id).await, row);
     let annotate = v1::AnnotateGenerationRequest {
@@ -224,8 +292,16 @@ pub async fn a_settled_row_takes_no_other_request_id(stack: Stack) {
         receipt: receipt(Some("r2"), None),
         ..Default::default()
     };
-    let row = u1.annotate_generation(annotate).await.unwrap().generation.unwrap();
-    assert_eq!((row.provider_request_id.as_deref(), conflicts(&row)), (Some("r1"), 1));
+    let row = u1
+        .annotate_generation(annotate)
+        .await
+        .unwrap()
+        .generation
+        .unwrap();
+    assert_eq!(
+        (row.provider_request_id.as_deref(), conflicts(&row)),
+        (Some("r1"), 1)
+    );
 }
 
 pub async fn a_weaker_source_does_not_replace_a_stronger_one(stack: Stack) {
@@ -240,10 +316,31 @@ pub async fn a_weaker_source_does_not_replace_a_stronger_one(stack: Stack) {
     let early = u1.annotate_generation(annotate(&open, "1")).await;
     crate::stack::refused(early, Code::FailedPrecondition, reason::NOT_RUNNING);
     u1.complete(&id).await.unwrap();
-    let row = u1.annotate_generation(annotate(&id, "0.42")).await.unwrap().generation.unwrap();
-    assert_eq!((amount(row.cost.as_ref()), source(&row)), (Some("0.420000000"), Some("provider")));
-    let again = u1.annotate_generation(annotate(&id, "0.42")).await.unwrap().generation.unwrap();
+    let row = u1
+        .annotate_generation(annotate(&id, "0.42"))
+        .await
+        .unwrap()
+        .generation
+        .unwrap();
+    assert_eq!(
+        (amount(row.cost.as_ref()), source(&row)),
+        (Some("0.420000000"), Some("provider"))
+    );
+    let again = u1
+        .annotate_generation(annotate(&id, "0.42"))
+        .await
+        .unwrap()
+        .generation
+        .unwrap();
     assert_eq!(again, row);
-    let other = u1.annotate_generation(annotate(&id, "0.50")).await.unwrap().generation.unwrap();
-    assert_eq!((amount(other.cost.as_ref()), conflicts(&other)), (Some("0.420000000"), 1));
+    let other = u1
+        .annotate_generation(annotate(&id, "0.50"))
+        .await
+        .unwrap()
+        .generation
+        .unwrap();
+    assert_eq!(
+        (amount(other.cost.as_ref()), conflicts(&other)),
+        (Some("0.420000000"), 1)
+    );
 }

@@ -7,15 +7,12 @@ use atelier_common::component::{Component, Deps};
 use atelier_common::db::{DbSettings, Synchronous};
 use atelier_common::identity::{Caller, Signer};
 use atelier_common::testkit::TestDb;
-use atelier_proto::common::v1::{MapValue, Money, Origin};
-use atelier_proto::reason::reason_of;
 use atelier_proto::tracker::v1::{self, generation_service_client::GenerationServiceClient};
-use atelier_proto::value::{Map, Value};
 use atelier_tracker::time::LedgerTime;
 use atelier_tracker::{Settings, Tracker};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Status, Streaming};
+use tonic::{Status, Streaming};
 use uuid::Uuid;
 
 /// A client of the service.
@@ -52,7 +49,13 @@ impl Stack {
         let signer = Signer::random();
         let deps = Deps::new(folder.path(), signer.clone());
         let r1 = replica(&db, &deps).await;
-        Self { r1, signer, deps, db, _folder: folder }
+        Self {
+            r1,
+            signer,
+            deps,
+            db,
+            _folder: folder,
+        }
     }
 
     /// Another replica on the same database.
@@ -82,11 +85,22 @@ async fn replica(db: &TestDb, deps: &Deps) -> Replica {
         "postgres" => (db.url(), "?options[synchronous_commit]=off"),
         _ => (db.url(), ""),
     };
-    let database = DbSettings { synchronous: Synchronous::Off, max_connections: 8, ..DbSettings::default() };
-    let settings = Settings { database_url: format!("{url}{options}").into(), database, ..Settings::default() };
+    let database = DbSettings {
+        synchronous: Synchronous::Off,
+        max_connections: 8,
+        ..DbSettings::default()
+    };
+    let settings = Settings {
+        database_url: format!("{url}{options}").into(),
+        database,
+        ..Settings::default()
+    };
     let tracker = Tracker::build(settings, deps).await.unwrap();
     let transport = channel::local(tracker.routes(), &deps.signer);
-    Replica { client: Client::new(transport), time: tracker.time() }
+    Replica {
+        client: Client::new(transport),
+        time: tracker.time(),
+    }
 }
 
 /// A user of the service, and the driver that works for them.
@@ -127,11 +141,17 @@ impl User {
 
     /// The same user with another driver.
     pub fn driven_by(&self, instance: &str) -> Self {
-        Self { instance: instance.to_owned(), ..self.clone() }
+        Self {
+            instance: instance.to_owned(),
+            ..self.clone()
+        }
     }
 
     pub fn driver(&self) -> Option<v1::Driver> {
-        Some(v1::Driver { instance_id: self.instance.clone(), epoch: 1 })
+        Some(v1::Driver {
+            instance_id: self.instance.clone(),
+            epoch: 1,
+        })
     }
 
     /// What an ordinary generation is opened with.
@@ -175,7 +195,11 @@ impl User {
     }
 
     pub async fn mark(&self, id: &str) -> Answer<v1::MarkSubmittingResponse> {
-        self.mark_submitting(v1::MarkSubmittingRequest { generation_id: id.into(), driver: self.driver() }).await
+        self.mark_submitting(v1::MarkSubmittingRequest {
+            generation_id: id.into(),
+            driver: self.driver(),
+        })
+        .await
     }
 
     pub fn to_bind(&self, id: &str, request_id: &str) -> v1::BindAttemptRequest {
@@ -193,7 +217,12 @@ impl User {
 
     pub async fn observe(&self, id: &str, facets: v1::Facets) -> Answer<v1::ObserveGenerationResponse> {
         let (generation_id, driver, facets) = (id.into(), self.driver(), Some(facets));
-        self.observe_generation(v1::ObserveGenerationRequest { generation_id, driver, facets }).await
+        self.observe_generation(v1::ObserveGenerationRequest {
+            generation_id,
+            driver,
+            facets,
+        })
+        .await
     }
 
     pub fn to_close(&self, id: &str, status: v1::GenerationStatus) -> v1::CloseGenerationRequest {
@@ -228,7 +257,11 @@ impl User {
     }
 
     pub async fn cancel(&self, id: &str) -> v1::CancelGenerationResponse {
-        self.cancel_generation(v1::CancelGenerationRequest { generation_id: id.into() }).await.unwrap()
+        self.cancel_generation(v1::CancelGenerationRequest {
+            generation_id: id.into(),
+        })
+        .await
+        .unwrap()
     }
 
     pub async fn get(&self, id: &str) -> v1::Generation {
@@ -236,17 +269,25 @@ impl User {
     }
 
     pub async fn find(&self, id: &str) -> Answer<v1::Generation> {
-        let request = v1::GetGenerationRequest { generation_id: id.into() };
+        let request = v1::GetGenerationRequest {
+            generation_id: id.into(),
+        };
         Ok(self.get_generation(request).await?.generation.unwrap())
     }
 
     pub async fn all(&self) -> Vec<v1::Generation> {
-        let request = v1::ListGenerationsRequest { page_size: 500, ..Default::default() };
+        let request = v1::ListGenerationsRequest {
+            page_size: 500,
+            ..Default::default()
+        };
         self.list_generations(request).await.unwrap().generations
     }
 
     pub async fn costs(&self, group: v1::CostGroup) -> v1::SummarizeCostsResponse {
-        let request = v1::SummarizeCostsRequest { group: group.into(), ..Default::default() };
+        let request = v1::SummarizeCostsRequest {
+            group: group.into(),
+            ..Default::default()
+        };
         self.summarize_costs(request).await.unwrap()
     }
 
@@ -255,7 +296,10 @@ impl User {
     }
 
     pub async fn sweep(&self) -> i64 {
-        self.sweep_generations(v1::SweepGenerationsRequest {}).await.unwrap().interrupted_count
+        self.sweep_generations(v1::SweepGenerationsRequest {})
+            .await
+            .unwrap()
+            .interrupted_count
     }
 
     /// Follows as this user's driver.
@@ -266,7 +310,13 @@ impl User {
     pub async fn follow_as(&self, sole_process: bool) -> Follower {
         let mut follower = self.connect().await;
         let (instance_id, service) = (self.instance.clone(), "provider-svc".into());
-        follower.say(v1::follow_request::Message::Hello(v1::Hello { instance_id, service, sole_process })).await;
+        follower
+            .say(v1::follow_request::Message::Hello(v1::Hello {
+                instance_id,
+                service,
+                sole_process,
+            }))
+            .await;
         assert_eq!(follower.ack().await, 0);
         follower
     }
@@ -276,7 +326,11 @@ impl User {
         let (up, messages) = mpsc::channel(16);
         let request = self.signer.request(ReceiverStream::new(messages), &self.caller);
         let down = self.client.clone().follow(request).await.unwrap().into_inner();
-        Follower { up: Some(up), down, orders: Vec::new() }
+        Follower {
+            up: Some(up),
+            down,
+            orders: Vec::new(),
+        }
     }
 }
 
@@ -290,12 +344,16 @@ pub struct Follower {
 
 impl Follower {
     pub async fn say(&self, message: v1::follow_request::Message) {
-        let message = v1::FollowRequest { message: Some(message) };
+        let message = v1::FollowRequest {
+            message: Some(message),
+        };
         self.up.as_ref().unwrap().send(message).await.unwrap();
     }
 
     pub async fn next(&mut self) -> Answer<Option<v1::FollowResponse>> {
-        tokio::time::timeout(Duration::from_secs(10), self.down.message()).await.expect("an answer in time")
+        tokio::time::timeout(Duration::from_secs(10), self.down.message())
+            .await
+            .expect("an answer in time")
     }
 
     /// The next acknowledgement; orders before it are kept.
@@ -326,13 +384,15 @@ impl Follower {
     }
 
     pub async fn beat(&mut self, sequence: i64) -> i64 {
-        self.say(v1::follow_request::Message::Heartbeat(v1::Heartbeat { sequence })).await;
+        self.say(v1::follow_request::Message::Heartbeat(v1::Heartbeat { sequence }))
+            .await;
         self.ack().await
     }
 
     /// Says goodbye and waits for the end of the stream.
     pub async fn goodbye(mut self) {
-        self.say(v1::follow_request::Message::Goodbye(v1::Goodbye {})).await;
+        self.say(v1::follow_request::Message::Goodbye(v1::Goodbye {}))
+            .await;
         while self.next().await.unwrap().is_some() {}
     }
 
@@ -343,80 +403,4 @@ impl Follower {
     }
 }
 
-pub fn prompt(text: &str) -> MapValue {
-    let map: Map = [("prompt".to_owned(), Value::from(text))].into_iter().collect();
-    (&map).into()
-}
-
-pub fn charge(amount: &str) -> v1::Charge {
-    charge_in(amount, "USD")
-}
-
-pub fn charge_in(amount: &str, currency: &str) -> v1::Charge {
-    v1::Charge {
-        cost: Some(Money { amount: amount.into(), currency: currency.into() }),
-        billing_unit: Some("images".into()),
-        quantity: Some("1".into()),
-        unit_price: Some(amount.into()),
-        breakdown: None,
-    }
-}
-
-pub fn receipt(request_id: Option<&str>, amount: Option<&str>) -> Option<v1::Receipt> {
-    Some(v1::Receipt { provider_request_id: request_id.map(Into::into), charge: amount.map(charge) })
-}
-
-pub fn in_job(job_id: &str, node_id: &str) -> Option<Origin> {
-    Some(Origin { job_id: Some(job_id.into()), node_id: Some(node_id.into()), ..Default::default() })
-}
-
-pub fn amount(money: Option<&Money>) -> Option<&str> {
-    money.map(|money| money.amount.as_str())
-}
-
-/// A fact of the row.
-pub fn fact(row: &v1::Generation, key: &str) -> Option<Value> {
-    Map::try_from(row.metadata.clone().unwrap()).unwrap().get(key).cloned()
-}
-
-pub fn text_fact(row: &v1::Generation, key: &str) -> Option<String> {
-    fact(row, key).and_then(|value| value.as_str().map(ToOwned::to_owned))
-}
-
-pub fn conflicts(row: &v1::Generation) -> usize {
-    fact(row, "conflicts").map_or(0, |list| list.as_list().unwrap().len())
-}
-
-/// The error of a refused call.
-#[track_caller]
-pub fn refused<T: std::fmt::Debug>(answer: Answer<T>, code: Code, reason: &str) -> Status {
-    let status = answer.unwrap_err();
-    assert_eq!((status.code(), reason_of(&status).as_str()), (code, reason), "{status:?}");
-    status
-}
-
-/// Adds copies of a row straight to the table, for what no caller can make: many, or of one instant.
-pub async fn copies(
-    stack: &Stack,
-    id: &str,
-    count: usize,
-    change: impl Fn(usize, &mut atelier_tracker::entity::generations::Model),
-) {
-    use atelier_tracker::entity::generations::Entity;
-    use sea_orm::{EntityTrait, IntoActiveModel};
-    let template = Entity::find_by_id(id.to_owned()).one(stack.db.read()).await.unwrap().unwrap();
-    let rows: Vec<_> = (0..count)
-        .map(|n| {
-            let mut row = template.clone();
-            row.id = Uuid::now_v7().to_string();
-            change(n, &mut row);
-            row
-        })
-        .collect();
-    let tx = stack.db.begin().await.unwrap();
-    for rows in rows.chunks(500) {
-        let rows = rows.iter().map(|row| row.clone().into_active_model());
-        Entity::insert_many(rows).exec_without_returning(&*tx).await.unwrap();
-    }
-    tx.commit().await.unwrap();
-}
+pub use crate::messages::*;

@@ -54,11 +54,20 @@ pub async fn g_098_what_was_never_submitted_says_so(stack: Stack) {
     let id = u1.open().await;
     assert_eq!(u1.sweep().await, 1);
     let row = u1.get(&id).await;
-    assert_eq!((row.status(), row.error_code.as_deref()), (Is::Interrupted, Some("INTERRUPTED")));
-    assert_eq!(text_fact(&row, "interrupted_reason").as_deref(), Some("never submitted"));
+    assert_eq!(
+        (row.status(), row.error_code.as_deref()),
+        (Is::Interrupted, Some("INTERRUPTED"))
+    );
+    assert_eq!(
+        text_fact(&row, "interrupted_reason").as_deref(),
+        Some("never submitted")
+    );
     assert_eq!(row.reconciliation.unwrap().state, "none");
     let total = u1.total().await;
-    assert_eq!((total.interrupted_count, total.unsent_count, total.unpriced_count), (1, 1, 0));
+    assert_eq!(
+        (total.interrupted_count, total.unsent_count, total.unpriced_count),
+        (1, 1, 0)
+    );
 }
 
 pub async fn g_099_what_was_submitted_is_interrupted_by_the_restart(stack: Stack) {
@@ -67,9 +76,15 @@ pub async fn g_099_what_was_submitted_is_interrupted_by_the_restart(stack: Stack
     let version = u1.get(&id).await.version;
     assert_eq!(u1.sweep().await, 1);
     let row = u1.get(&id).await;
-    assert_eq!(text_fact(&row, "interrupted_reason").as_deref(), Some("process restart"));
+    assert_eq!(
+        text_fact(&row, "interrupted_reason").as_deref(),
+        Some("process restart")
+    );
     // It may or may not have arrived, and nobody will find out by sending it again.
-    assert_eq!(row.facets.as_ref().unwrap().submission(), SubmissionStatus::Unknown);
+    assert_eq!(
+        row.facets.as_ref().unwrap().submission(),
+        SubmissionStatus::Unknown
+    );
     assert_eq!(row.attempts[0].submission(), SubmissionStatus::Unknown);
     assert_eq!((row.version, row.cost.as_ref()), (version + 1, None));
     assert!(row.completed_at.is_some() && text_fact(&row, "unpriced_reason").is_some());
@@ -81,7 +96,10 @@ pub async fn g_080_an_interrupted_row_with_an_id_waits_for_its_bill(stack: Stack
     let id = u1.bound("r1").await;
     assert_eq!(u1.sweep().await, 1);
     let row = u1.get(&id).await;
-    assert_eq!((row.status(), row.provider_request_id.as_deref()), (Is::Interrupted, Some("r1")));
+    assert_eq!(
+        (row.status(), row.provider_request_id.as_deref()),
+        (Is::Interrupted, Some("r1"))
+    );
     let reconciliation = row.reconciliation.unwrap();
     let seconds = |at: Option<prost_types::Timestamp>| at.unwrap().seconds;
     assert_eq!(reconciliation.state, "queued");
@@ -110,20 +128,39 @@ pub async fn g_094_evidence_replaces_interrupted_once(stack: Stack) {
     let u1 = stack.user("u1");
     let id = u1.bound("r1").await;
     assert_eq!(u1.sweep().await, 1);
-    let complete = v1::CloseGenerationRequest { receipt: receipt(Some("r1"), Some("0.42")), ..u1.to_complete(&id) };
-    refused(u1.close_generation(complete.clone()).await, Code::Aborted, reason::FENCED);
-    let evidence = v1::CloseGenerationRequest { evidence: true, ..complete };
+    let complete = v1::CloseGenerationRequest {
+        receipt: receipt(Some("r1"), Some("0.42")),
+        ..u1.to_complete(&id)
+    };
+    refused(
+        u1.close_generation(complete.clone()).await,
+        Code::Aborted,
+        reason::FENCED,
+    );
+    let evidence = v1::CloseGenerationRequest {
+        evidence: true,
+        ..complete
+    };
     let closed = u1.close_generation(evidence.clone()).await.unwrap();
     assert!(closed.changed && !closed.lost_race);
     let row = closed.generation.unwrap();
-    assert_eq!((row.status(), amount(row.cost.as_ref())), (Is::Completed, Some("0.420000000")));
-    assert_eq!(text_fact(&row, "superseded_status").as_deref(), Some("interrupted"));
+    assert_eq!(
+        (row.status(), amount(row.cost.as_ref())),
+        (Is::Completed, Some("0.420000000"))
+    );
+    assert_eq!(
+        text_fact(&row, "superseded_status").as_deref(),
+        Some("interrupted")
+    );
     assert_eq!(row.asset_ids, ["a1"]);
     assert_eq!(row.reconciliation.as_ref().unwrap().state, "queued");
     // Again it changes nothing; another outcome is a conflict.
     assert!(!u1.close_generation(evidence.clone()).await.unwrap().changed);
     assert_eq!(u1.get(&id).await, row);
-    let failed = v1::CloseGenerationRequest { status: Is::Failed.into(), ..evidence };
+    let failed = v1::CloseGenerationRequest {
+        status: Is::Failed.into(),
+        ..evidence
+    };
     let lost = u1.close_generation(failed).await.unwrap();
     assert!(lost.lost_race);
     assert_eq!(conflicts(&lost.generation.unwrap()), 1);
@@ -144,7 +181,10 @@ pub async fn evidence_of_another_request_is_refused(stack: Stack) {
     assert_eq!(lost.generation.unwrap().status(), Is::Interrupted);
     // Somebody else's word on a row without an id is worth nothing; its driver's is, and brings the id.
     let other = u1.driven_by("i2");
-    let foreign = v1::CloseGenerationRequest { driver: other.driver(), ..evidence(&unbound, Some("r3")) };
+    let foreign = v1::CloseGenerationRequest {
+        driver: other.driver(),
+        ..evidence(&unbound, Some("r3"))
+    };
     assert!(!other.close_generation(foreign).await.unwrap().changed);
     let own = u1.close_generation(evidence(&unbound, Some("r3"))).await.unwrap();
     assert!(own.changed);
@@ -156,7 +196,11 @@ pub async fn a_swept_driver_is_fenced(stack: Stack) {
     let id = u1.open().await;
     assert_eq!(u1.sweep().await, 1);
     refused(u1.mark(&id).await, Code::Aborted, reason::FENCED);
-    refused(u1.observe(&id, v1::Facets::default()).await, Code::Aborted, reason::FENCED);
+    refused(
+        u1.observe(&id, v1::Facets::default()).await,
+        Code::Aborted,
+        reason::FENCED,
+    );
     refused(u1.fail(&id).await, Code::Aborted, reason::FENCED);
     assert_eq!(u1.cancel(&id).await.error.as_deref(), Some("not running"));
 }

@@ -6,7 +6,7 @@ use atelier_proto::{
     value::{Map, Value},
 };
 
-use super::{Answer, call, conversation, media, message, outputs::Added};
+use super::{Answer, call, conversation, media, message, outputs::Added, part};
 use crate::{
     event::Note,
     node::{Context, NodeError},
@@ -95,7 +95,11 @@ fn earlier(message: &Value) -> Option<Value> {
         .get("role")
         .map(|role| text_of(&role))
         .filter(|role| !role.is_empty())?;
-    Some(map([("role", role.into()), ("content", message.get("content")?)]).into())
+    let content = match message.get("content")? {
+        Value::List(parts) => Value::list(parts.iter().map(part).collect()),
+        other => other,
+    };
+    Some(map([("role", role.into()), ("content", content)]).into())
 }
 /// Tools are not called; the log says so once.
 async fn warn_of_tools(args: Args<'_>, ctx: &Context) {
@@ -183,7 +187,6 @@ mod tests {
         assert_eq!(format["type"], "json_schema");
         let expected = json!({"type": "object", "required": ["title", "tags"], "additionalProperties": false,
             "properties": {"title": {"type": "string"}, "tags": {"type": "array", "items": {"type": "string"}}}});
-        assert_eq!(format["schema"], expected);
         assert_eq!(format["json_schema"]["schema"], expected);
     }
 
@@ -193,17 +196,24 @@ mod tests {
         let inputs = json!({
             "prompt": "look at {{ place }}", "place": "Skye", "audio": {"type": "audio", "uri": ""},
             "image": [{"type": "image", "uri": "asset://a1"}, {"type": "image", "uri": ""}],
-            "history": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes?"}, {"content": "x"}],
+            "history": [
+                {"role": "user", "content": [
+                    {"type": "text", "text": "hi"}, {"type": "image_url", "image": {"type": "image", "uri": "asset://a0"}},
+                ]},
+                {"role": "assistant", "content": "yes?"},
+                {"content": "x"},
+            ],
         });
         node.frames(inputs).await.expect("frames");
         let messages = &node.params()["messages"];
-        assert_eq!(messages[0], json!({"role": "user", "content": "hi"}));
+        assert_eq!(messages[0]["content"][0], json!({"type": "text", "text": "hi"}));
+        assert_eq!(messages[0]["content"][1]["uri"], "asset://a0");
         assert_eq!(messages[1], json!({"role": "assistant", "content": "yes?"}));
         let parts = &messages[2]["content"];
         assert_eq!(parts[0], json!({"type": "text", "text": "look at Skye"}));
         assert_eq!(
-            (&parts[1]["type"], &parts[1]["image"]["uri"]),
-            (&json!("image_url"), &json!("asset://a1"))
+            (&parts[1]["type"], &parts[1]["uri"]),
+            (&json!("image"), &json!("asset://a1"))
         );
         assert_eq!(parts.as_array().map(Vec::len), Some(2));
     }

@@ -86,17 +86,16 @@ fn message(role: &str, text: &str, media: &[Value]) -> Value {
         text.into()
     } else {
         let text = (!text.is_empty()).then(|| map([("type", "text".into()), ("text", text.into())]).into());
-        Value::list(text.into_iter().chain(media.iter().map(part)).collect())
+        Value::list(text.into_iter().chain(media.iter().cloned()).collect())
     };
     map([("role", role.into()), ("content", content)]).into()
 }
-fn part(media: &Value) -> Value {
-    let kind = media
-        .as_media()
-        .map(|media| media.kind.as_str())
-        .unwrap_or_default();
-    let ty = if kind == "image" { "image_url" } else { kind };
-    map([("type", ty.into()), (kind, media.clone())]).into()
+/// A part of a message as providers take it: media stand for themselves, also where a chat wraps them.
+fn part(part: &Value) -> Value {
+    let inner = ["image", "audio"].iter().find_map(|kind| part.get(kind));
+    inner
+        .filter(|inner| inner.as_media().is_some())
+        .unwrap_or_else(|| part.clone())
 }
 /// References of an input, single or in a list, that lead to something.
 fn media(args: Args<'_>, name: &str) -> Vec<Value> {

@@ -45,13 +45,8 @@ impl Added {
         let schema = from_json(json!({
             "type": "object", "properties": fields, "required": required, "additionalProperties": false,
         }));
-        let named = map([("name", "outputs".into()), ("schema", schema.clone())]);
-        map([
-            ("type", "json_schema".into()),
-            ("schema", schema),
-            ("json_schema", named.into()),
-        ])
-        .into()
+        let named = map([("name", "outputs".into()), ("schema", schema)]);
+        map([("type", "json_schema".into()), ("json_schema", named.into())]).into()
     }
     /// The values in an answer. Fences and words around the object are overlooked; a text that is no object stands for
     /// the only output when that is a text.

@@ -66,7 +66,7 @@ impl<'a> Outputs<'a> {
         let place = values.first().map(|(output, _)| output.clone()).map(|output| self.emitter.place(&output));
         let append = place.is_some_and(|place| self.appends(place));
         let sources: Vec<(usize, Lineage)> = only.into_iter().collect();
-        self.emitter.route(&mut values, &Origin { lineage: &base, sources: &sources }, append).await?;
+        self.emitter.route(&mut values, &Origin { lineage: &base, sources: &sources, numbers: false }, append).await?;
         self.keep(values);
         Ok(())
     }

@@ -78,7 +78,7 @@ impl Actor {
         let name = self.begin(&Lineage::default(), ordinal);
         let code = self.exec.process(inputs, &self.ctx);
         let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
-        let origin = Origin { lineage: &Lineage::default(), sources: &[] };
+        let origin = Origin { lineage: &Lineage::default(), sources: &[], numbers: true };
         self.emitter.route(&mut outputs, &origin, false).await?;
         self.emitter.commit(outputs.clone(), &name, None).await;
         Ok(outputs)

@@ -13,7 +13,6 @@ use crate::{
 
 /// An input of the run.
 pub(crate) struct External {
-    pub at: usize,
     pub node: Arc<PlanNode>,
     pub ctx: Context,
     /// One value at a time.

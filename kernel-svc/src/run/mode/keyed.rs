@@ -24,6 +24,8 @@ const BATCH: usize = 256;
 /// One invocation.
 pub(super) struct Invocation {
     pub key: Lineage,
+    /// The key; of values that lack an iteration, what they have.
+    pub lineage: Lineage,
     pub sources: Vec<(usize, Lineage)>,
     pub inputs: Map,
     /// The key as text, with its number.
@@ -130,21 +132,31 @@ impl Actor {
         }
         let mut inputs = (*self.node.statics).clone();
         let mut sources = Vec::with_capacity(given.len());
+        let mut lineage = key.clone();
+        let incomplete = key.is_empty() && !self.node.facts.scope.is_empty();
         for (handle, given) in given {
             let Some(facts) = self.node.facts.handles.get(handle) else { continue };
             let value = match given {
                 Given::One(envelope) => {
+                    if incomplete {
+                        lineage = lineage.merge(&envelope.lineage);
+                    }
                     sources.push((handle, envelope.lineage));
                     envelope.value
                 }
-                Given::Many(envelopes) => Value::list(envelopes.into_iter().map(|envelope| envelope.value).collect()),
+                Given::Many(envelopes) => {
+                    if let Some(last) = envelopes.last().filter(|_| incomplete) {
+                        lineage = lineage.merge(&last.lineage);
+                    }
+                    Value::list(envelopes.into_iter().map(|envelope| envelope.value).collect())
+                }
             };
             inputs.insert(facts.name.to_string(), value);
         }
         self.complete_inputs(&mut inputs)?;
-        let name = self.begin(&key, ordinal);
+        let name = self.begin(&lineage, ordinal);
         self.emitter.open(&key);
-        let invocation = Invocation { key: key.clone(), sources, inputs, name, driven };
+        let invocation = Invocation { key: key.clone(), lineage, sources, inputs, name, driven };
         let outcome =
             if streamed { self.invoke_streamed(invocation).await } else { self.invoke_buffered(invocation).await };
         match outcome {

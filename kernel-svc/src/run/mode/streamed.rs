@@ -10,11 +10,11 @@ use crate::{
 
 impl Actor {
     pub(super) async fn invoke_streamed(&mut self, invocation: Invocation) -> Result<(), NodeError> {
-        let Invocation { key, sources, inputs, name, driven } = invocation;
+        let Invocation { key, lineage, sources, inputs, name, driven } = invocation;
         let properties = scalars(&inputs);
         let mut frames = Frames {
             emitter: &mut self.emitter,
-            key: &key,
+            lineage: &lineage,
             sources: &sources,
             invocation: &name,
             properties: properties.clone(),

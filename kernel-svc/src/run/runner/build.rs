@@ -90,7 +90,7 @@ pub(super) async fn executors(
             break;
         }
         if node.external {
-            made.externals.push(External { at, node: Arc::clone(node), ctx, exec: AsyncMutex::new(exec) });
+            made.externals.push(External { node: Arc::clone(node), ctx, exec: AsyncMutex::new(exec) });
         } else {
             made.actors.push(Actor::new(core, at, Arc::clone(node), exec, ctx));
         }

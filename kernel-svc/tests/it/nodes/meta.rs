@@ -140,8 +140,8 @@ fn faulty() -> Vec<NodeMeta> {
         with(stream_input(meta("test.BadNoCollapse", &[], out)), &["output"], &no_collapse),
         with(meta("test.BadForward", &[], out), &["output"], &correlation(Kind::Forward, EXECUTION, None)),
         with(
-            meta("test.BadForwardList", &[("items", "list[any]")], &[("items", "any")]),
-            &["items"],
+            meta("test.BadForwardList", &[("items", "list[any]")], out),
+            &["output"],
             &correlation(Kind::Forward, "items", None),
         ),
         with(meta("test.BadNoSource", &[], out), &["output"], &correlation(Kind::Single, "", None)),

@@ -176,7 +176,7 @@ async fn zip(inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), N
         match waiting.remove(&(parent.clone(), index)) {
             Some((other_left, other)) if other_left != left => {
                 let (l, r) = if left { (envelope.value, other) } else { (other, envelope.value) };
-                let pair = map([("left", l), ("right", r), ("index", 0.into())]);
+                let pair = map([("left", l), ("right", r), ("index", i64::from(index).into())]);
                 outputs.emit_group(pair, Some(&parent)).await?;
             }
             _ => {

@@ -45,7 +45,10 @@ impl OpenAi {
         let body = request(call);
         let build = || Ok(self.client.post(url.clone()).json(&body));
         let mut response = self.send(call, true, build).await?;
-        let mut answer = Answer { id_known: response.headers().contains_key("x-request-id"), ..Answer::default() };
+        let mut answer = Answer {
+            id_known: response.headers().contains_key("x-request-id"),
+            ..Answer::default()
+        };
         if content_type(response.headers()).starts_with("application/json") {
             let bytes = self.body(response, MAX_ANSWER).await?;
             let json: Json = serde_json::from_slice(&bytes).map_err(|_| self.unreadable(&bytes))?;
@@ -54,15 +57,22 @@ impl OpenAi {
         } else {
             let mut cutter = Cutter::default();
             loop {
-                let chunk = call.cancel.run_until_cancelled(response.chunk()).await.ok_or_else(cancelled)?;
-                let Some(chunk) = chunk.map_err(|_| broken(&answer))? else { break };
+                let chunk = call
+                    .cancel
+                    .run_until_cancelled(response.chunk())
+                    .await
+                    .ok_or_else(cancelled)?;
+                let Some(chunk) = chunk.map_err(|_| broken(&answer))? else {
+                    break;
+                };
                 let events = cutter.push(&chunk).map_err(|_| too_large())?;
                 self.events(events, &mut answer, emit).await?;
                 if answer.text.len() as u64 > MAX_ANSWER {
                     return Err(too_large());
                 }
             }
-            self.events(cutter.finish().into_iter().collect(), &mut answer, emit).await?;
+            self.events(cutter.finish().into_iter().collect(), &mut answer, emit)
+                .await?;
         }
         if !answer.done && !answer.finished {
             return Err(broken(&answer));
@@ -71,7 +81,10 @@ impl OpenAi {
             return Err(Failure::new(Class::ProviderPermanent, "the answer is empty").because("no_output"));
         }
         emit.end("text");
-        Ok(Finished { outputs: vec![Output::Text(answer.text)], usage: usage(answer.usage) })
+        Ok(Finished {
+            outputs: vec![Output::Text(answer.text)],
+            usage: usage(answer.usage),
+        })
     }
 
     async fn events(&self, events: Vec<String>, answer: &mut Answer, emit: &dyn Emit) -> Result<(), Failure> {
@@ -91,27 +104,39 @@ impl OpenAi {
             let mut failure = in_stream(&said_json(&json));
             failure.message = self.scrub(&failure.message);
             // Pieces may have been told already; without a last piece they stay marked as partial.
-            return Err(if answer.text.is_empty() { failure } else { failure.because("partial_output") });
+            return Err(if answer.text.is_empty() {
+                failure
+            } else {
+                failure.because("partial_output")
+            });
         }
-        let Ok(piece) = serde_json::from_value::<Completion>(json) else { return Ok(()) };
+        let Ok(piece) = serde_json::from_value::<Completion>(json) else {
+            return Ok(());
+        };
         if let Some(id) = piece.id.filter(|id| !id.is_empty() && !answer.id_known) {
             answer.id_known = true;
             receipt::record(ID, Some(&id), None).await;
         }
         answer.usage = piece.usage.or(answer.usage);
-        let Some(choice) = piece.choices.into_iter().next() else { return Ok(()) };
+        let Some(choice) = piece.choices.into_iter().next() else {
+            return Ok(());
+        };
         if let Some(message) = choice.delta.or(choice.message) {
             if let Some(thought) = message.reasoning_content.filter(|thought| !thought.is_empty()) {
                 emit.text(&thought, true);
             }
-            let text = text_of(message.content.as_ref()).or(message.refusal).unwrap_or_default();
+            let text = text_of(message.content.as_ref())
+                .or(message.refusal)
+                .unwrap_or_default();
             if !text.is_empty() {
                 emit.text(&text, false);
                 answer.text.push_str(&text);
             }
         }
         if choice.finish_reason.as_deref() == Some("content_filter") {
-            return Err(Failure::new(Class::ContentPolicy, "the provider filtered the answer").because("output"));
+            return Err(
+                Failure::new(Class::ContentPolicy, "the provider filtered the answer").because("output"),
+            );
         }
         answer.finished |= choice.finish_reason.is_some();
         Ok(())
@@ -120,7 +145,11 @@ impl OpenAi {
 
 fn broken(answer: &Answer) -> Failure {
     let failure = Failure::unknown_submit("the stream broke off");
-    if answer.text.is_empty() { failure } else { failure.because("submit_outcome_unknown") }
+    if answer.text.is_empty() {
+        failure
+    } else {
+        failure.because("submit_outcome_unknown")
+    }
 }
 
 fn too_large() -> Failure {
@@ -139,9 +168,13 @@ fn usage(usage: Option<ChatUsage>) -> Usage {
 fn text_of(content: Option<&Json>) -> Option<String> {
     match content? {
         Json::String(text) => Some(text.clone()),
-        Json::Array(parts) => {
-            Some(parts.iter().filter_map(|part| part.get("text")?.as_str()).collect::<Vec<_>>().concat())
-        }
+        Json::Array(parts) => Some(
+            parts
+                .iter()
+                .filter_map(|part| part.get("text")?.as_str())
+                .collect::<Vec<_>>()
+                .concat(),
+        ),
         _ => None,
     }
 }
@@ -167,24 +200,38 @@ fn request(call: &Call) -> Json {
 
 /// `response_format` as the provider knows it: a word, an object of its own, or a schema.
 fn format(params: Params<'_>) -> Option<Json> {
-    let schema = |schema: Json| json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}});
+    let schema =
+        |schema: Json| json!({"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}});
     match params.0.get("response_format") {
         Some(Value::Str(word)) if matches!(word.as_ref(), "json" | "json_object") => {
             let own = params.0.get("schema").map(|own| to_json(own, BytesForm::Tagged));
             Some(own.map_or_else(|| json!({"type": "json_object"}), schema))
         }
-        Some(object @ Value::Map(_)) if object.get("type").is_some_and(|kind| kind.as_str() != Some("object")) => {
-            Some(to_json(object, BytesForm::Tagged)).filter(|format| format.get("type") != Some(&"list".into()))
+        Some(object @ Value::Map(_))
+            if object
+                .get("type")
+                .is_some_and(|kind| kind.as_str() != Some("object")) =>
+        {
+            Some(to_json(object, BytesForm::Tagged))
+                .filter(|format| format.get("type") != Some(&"list".into()))
         }
         Some(object @ Value::Map(_)) => Some(schema(to_json(object, BytesForm::Tagged))),
-        Some(_) | None => params.0.get("schema").map(|own| schema(to_json(own, BytesForm::Tagged))),
+        Some(_) | None => params
+            .0
+            .get("schema")
+            .map(|own| schema(to_json(own, BytesForm::Tagged))),
     }
 }
 
 /// Whether a list of texts is asked for, which the provider has no word for.
 fn wants_list(params: Params<'_>) -> bool {
     let format = params.0.get("response_format");
-    let kind = format.and_then(|format| format.as_str().map(ToOwned::to_owned).or_else(|| format.get("type")?.as_str().map(ToOwned::to_owned)));
+    let kind = format.and_then(|format| {
+        format
+            .as_str()
+            .map(ToOwned::to_owned)
+            .or_else(|| format.get("type")?.as_str().map(ToOwned::to_owned))
+    });
     kind.as_deref() == Some("list")
 }
 
@@ -197,10 +244,18 @@ fn messages(params: Params<'_>) -> Vec<Json> {
     if !system.trim().is_empty() {
         messages.push(json!({"role": "system", "content": system.trim()}));
     }
-    for message in params.0.get("messages").and_then(Value::as_list).unwrap_or_default() {
+    for message in params
+        .0
+        .get("messages")
+        .and_then(Value::as_list)
+        .unwrap_or_default()
+    {
         let mut json = to_json(message, BytesForm::Tagged);
         if let (Some(Value::List(parts)), Some(object)) = (message.get("content"), json.as_object_mut()) {
-            object.insert("content".to_owned(), parts.iter().map(part).collect::<Vec<_>>().into());
+            object.insert(
+                "content".to_owned(),
+                parts.iter().map(part).collect::<Vec<_>>().into(),
+            );
         }
         messages.push(json);
     }
@@ -214,7 +269,9 @@ fn messages(params: Params<'_>) -> Vec<Json> {
 fn part(part: &Value) -> Json {
     match part {
         Value::Str(text) => json!({"type": "text", "text": text.as_ref()}),
-        Value::Media(media) if media.kind == "image" => json!({"type": "image_url", "image_url": {"url": address(media)}}),
+        Value::Media(media) if media.kind == "image" => {
+            json!({"type": "image_url", "image_url": {"url": address(media)}})
+        }
         other => to_json(other, BytesForm::Tagged),
     }
 }

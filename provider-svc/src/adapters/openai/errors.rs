@@ -17,7 +17,10 @@ pub(super) struct Said {
 pub(super) fn said(body: &[u8]) -> Said {
     match serde_json::from_slice::<Value>(body) {
         Ok(json) => said_json(&json),
-        Err(_) => Said { message: String::from_utf8_lossy(body).chars().take(200).collect(), ..Said::default() },
+        Err(_) => Said {
+            message: String::from_utf8_lossy(body).chars().take(200).collect(),
+            ..Said::default()
+        },
     }
 }
 
@@ -30,14 +33,25 @@ pub(super) fn said_json(json: &Value) -> Said {
         Some(_) | None => String::new(),
     };
     match inner {
-        Value::String(message) => Said { message: message.clone(), ..Said::default() },
-        _ => Said { message: text("message"), kind: text("type"), code: text("code") },
+        Value::String(message) => Said {
+            message: message.clone(),
+            ..Said::default()
+        },
+        _ => Said {
+            message: text("message"),
+            kind: text("type"),
+            code: text("code"),
+        },
     }
 }
 
 /// The failure of an answer by its status and words.
 pub(super) fn classify(status: StatusCode, said: &Said) -> Failure {
-    let message = if said.message.is_empty() { format!("the provider answered {status}") } else { said.message.clone() };
+    let message = if said.message.is_empty() {
+        format!("the provider answered {status}")
+    } else {
+        said.message.clone()
+    };
     let failure = |class| Failure::new(class, message.clone());
     match status.as_u16() {
         401 => failure(Class::Auth),
@@ -57,7 +71,11 @@ pub(super) fn classify(status: StatusCode, said: &Said) -> Failure {
 
 /// The failure of an error that came inside of a stream, after the head said success.
 pub(super) fn in_stream(said: &Said) -> Failure {
-    let message = if said.message.is_empty() { "the stream ended with an error".to_owned() } else { said.message.clone() };
+    let message = if said.message.is_empty() {
+        "the stream ended with an error".to_owned()
+    } else {
+        said.message.clone()
+    };
     let class = if refused_content(said) {
         Class::ContentPolicy
     } else if is_quota(said) {
@@ -81,8 +99,10 @@ fn is_quota(said: &Said) -> bool {
 }
 
 fn refused_content(said: &Said) -> bool {
-    if matches!(said.code.as_str(), "moderation_blocked" | "content_policy_violation")
-        || said.kind == "image_generation_user_error"
+    if matches!(
+        said.code.as_str(),
+        "moderation_blocked" | "content_policy_violation"
+    ) || said.kind == "image_generation_user_error"
     {
         return true;
     }
@@ -93,10 +113,20 @@ fn refused_content(said: &Said) -> bool {
         || both("safety system", "reject")
         || both("blocked", "safety")
         || both("nsfw", "detect")
-        || ["prohibited_content", "flagged as sensitive", "sensitive word", "content filter", "safety filter"]
-            .iter()
-            .chain(&["content_policy_violation", "moderation_blocked", "content management policy"])
-            .any(|mark| text.contains(mark))
+        || [
+            "prohibited_content",
+            "flagged as sensitive",
+            "sensitive word",
+            "content filter",
+            "safety filter",
+        ]
+        .iter()
+        .chain(&[
+            "content_policy_violation",
+            "moderation_blocked",
+            "content management policy",
+        ])
+        .any(|mark| text.contains(mark))
 }
 
 #[cfg(test)]
@@ -104,21 +134,41 @@ mod tests {
     use super::*;
 
     fn class(status: u16, body: &str) -> Class {
-        classify(StatusCode::from_u16(status).expect("a status"), &said(body.as_bytes())).class
+        classify(
+            StatusCode::from_u16(status).expect("a status"),
+            &said(body.as_bytes()),
+        )
+        .class
     }
 
     #[test]
     fn answers_have_their_classes() {
         let quota = r#"{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}"#;
         assert_eq!(class(429, quota), Class::Quota);
-        assert_eq!(class(429, r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#), Class::RateLimit);
+        assert_eq!(
+            class(
+                429,
+                r#"{"error":{"message":"slow","code":"rate_limit_exceeded"}}"#
+            ),
+            Class::RateLimit
+        );
         assert_eq!(class(401, r#"{"error":"Unauthorized"}"#), Class::Auth);
         let policy = r#"{"error":{"message":"rejected by the safety system","code":"moderation_blocked"}}"#;
         assert_eq!(class(400, policy), Class::ContentPolicy);
         assert_eq!(class(500, policy), Class::ProviderTransient);
-        assert_eq!(class(404, r#"{"error":{"message":"model \"x\" not found"}}"#), Class::InvalidInput);
+        assert_eq!(
+            class(404, r#"{"error":{"message":"model \"x\" not found"}}"#),
+            Class::InvalidInput
+        );
         assert_eq!(class(302, ""), Class::Unknown);
         let older = said(br#"{"object":"error","message":"bad","type":"BadRequestError","code":400}"#);
-        assert_eq!(older, Said { message: "bad".into(), kind: "BadRequestError".into(), code: "400".into() });
+        assert_eq!(
+            older,
+            Said {
+                message: "bad".into(),
+                kind: "BadRequestError".into(),
+                code: "400".into()
+            }
+        );
     }
 }

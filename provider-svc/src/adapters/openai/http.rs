@@ -37,7 +37,10 @@ impl OpenAi {
         loop {
             let request = self.authorised(build()?);
             let sent = if abandon {
-                call.cancel.run_until_cancelled(request.send()).await.ok_or_else(cancelled)?
+                call.cancel
+                    .run_until_cancelled(request.send())
+                    .await
+                    .ok_or_else(cancelled)?
             } else {
                 request.send().await
             };
@@ -55,7 +58,9 @@ impl OpenAi {
                 return self.answer(response).await;
             }
             let (mut failure, again) = self.refusal(response).await;
-            let Some(pause) = again.filter(|_| refusals < MAX_REFUSALS) else { return Err(failure) };
+            let Some(pause) = again.filter(|_| refusals < MAX_REFUSALS) else {
+                return Err(failure);
+            };
             let pause = pause.unwrap_or_else(|| pause_after(self.settings.first_pause, refusals));
             if pause > self.settings.longest_wait {
                 failure.retry_after = Some(pause);
@@ -68,7 +73,11 @@ impl OpenAi {
 
     /// The key goes to the provider's own host only; every request built here goes there.
     pub(super) fn authorised(&self, request: RequestBuilder) -> RequestBuilder {
-        if self.secret().is_empty() { request } else { request.bearer_auth(self.secret()) }
+        if self.secret().is_empty() {
+            request
+        } else {
+            request.bearer_auth(self.secret())
+        }
     }
 
     /// An answer of success that is a page for people came from something in between.
@@ -88,7 +97,6 @@ impl OpenAi {
 
     /// Names a refusal, and says whether and after which pause the request may be sent again. An id is recorded when it
     /// is the last word.
-    #[expect(clippy::option_option, reason = "outer: may it be sent again; inner: the pause the server asks for")]
     async fn refusal(&self, response: Response) -> (Failure, Option<Option<Duration>>) {
         let (status, headers) = (response.status(), response.headers().clone());
         let body = read(response, MAX_ERROR).await.unwrap_or_default();
@@ -96,10 +104,14 @@ impl OpenAi {
         let mut failure = classify(status, &said);
         failure.message = self.scrub(&failure.message);
         failure.retry_after = retry_after(&headers, &body, Utc::now());
-        let vetoed = headers.get("x-should-retry").is_some_and(|value| value == "false");
+        let vetoed = headers
+            .get("x-should-retry")
+            .is_some_and(|value| value == "false");
         let refused = failure.class == Class::RateLimit
             || (self.compatible() && status == StatusCode::SERVICE_UNAVAILABLE);
-        let hopeless = failure.retry_after.is_some_and(|wait| wait > self.settings.longest_wait);
+        let hopeless = failure
+            .retry_after
+            .is_some_and(|wait| wait > self.settings.longest_wait);
         if refused && !vetoed && !hopeless {
             return (failure.clone(), Some(failure.retry_after));
         }
@@ -129,7 +141,9 @@ pub(super) enum ReadError {
 
 /// Reads a body piece by piece, so that one without end is given up at the limit.
 pub(super) async fn read(mut response: Response, limit: usize) -> Result<Bytes, ReadError> {
-    let stated = response.content_length().and_then(|length| usize::try_from(length).ok());
+    let stated = response
+        .content_length()
+        .and_then(|length| usize::try_from(length).ok());
     if stated.is_some_and(|length| length > limit) {
         return Err(ReadError::TooLarge);
     }
@@ -144,15 +158,25 @@ pub(super) async fn read(mut response: Response, limit: usize) -> Result<Bytes, 
 }
 
 pub(super) fn content_type(headers: &HeaderMap) -> String {
-    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
+    headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+        .to_ascii_lowercase()
 }
 
 fn request_id(headers: &HeaderMap) -> Option<String> {
-    headers.get("x-request-id").and_then(|value| value.to_str().ok()).map(ToOwned::to_owned)
+    headers
+        .get("x-request-id")
+        .and_then(|value| value.to_str().ok())
+        .map(ToOwned::to_owned)
 }
 
 async fn wait(call: &Call, pause: Duration) -> Result<(), Failure> {
-    call.cancel.run_until_cancelled(tokio::time::sleep(pause)).await.ok_or_else(|| cancelled().unsent())
+    call.cancel
+        .run_until_cancelled(tokio::time::sleep(pause))
+        .await
+        .ok_or_else(|| cancelled().unsent())
 }
 
 pub(super) fn cancelled() -> Failure {
@@ -164,14 +188,27 @@ fn broken(error: &reqwest::Error) -> Failure {
     if error.is_connect() || error.is_builder() {
         return Failure::new(Class::ProviderTransient, "the provider cannot be reached").unsent();
     }
-    let what = if error.is_timeout() { "the provider did not answer in time" } else { "the connection broke off" };
+    let what = if error.is_timeout() {
+        "the provider did not answer in time"
+    } else {
+        "the connection broke off"
+    };
     Failure::unknown_submit(what)
 }
 
 /// How long the provider asks to wait: milliseconds, seconds, a date, or a field of the body.
 pub(super) fn retry_after(headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
-    let seconds = |text: &str| text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let text = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .map(str::trim)
+    };
+    let seconds = |text: &str| {
+        text.parse::<f64>()
+            .ok()
+            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    };
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(millis / 1_000.0).ok();
     }
@@ -182,7 +219,9 @@ pub(super) fn retry_after(headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) 
         });
     }
     let body: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let field = body.get("retry_after").or_else(|| body.get("error")?.get("retry_after"))?;
+    let field = body
+        .get("retry_after")
+        .or_else(|| body.get("error")?.get("retry_after"))?;
     seconds(&field.to_string())
 }
 
@@ -192,18 +231,29 @@ mod tests {
 
     #[test]
     fn p_117_every_form_of_retry_after_is_read() {
-        let now = DateTime::parse_from_rfc2822("Mon, 30 Nov 2026 12:00:00 GMT").expect("a date").with_timezone(&Utc);
+        let now = DateTime::parse_from_rfc2822("Mon, 30 Nov 2026 12:00:00 GMT")
+            .expect("a date")
+            .with_timezone(&Utc);
         let of = |name: &'static str, value: &str| {
             let mut headers = HeaderMap::new();
             headers.insert(name, value.parse().expect("a header"));
             retry_after(&headers, b"", now)
         };
         assert_eq!(of("retry-after", "7"), Some(Duration::from_secs(7)));
-        assert_eq!(of("retry-after-ms", "1500.5"), Some(Duration::from_micros(1_500_500)));
+        assert_eq!(
+            of("retry-after-ms", "1500.5"),
+            Some(Duration::from_micros(1_500_500))
+        );
         assert!(of("retry-after", "Wed, 21 Oct 2099 07:28:00 GMT") > Some(Duration::from_secs(1 << 30)));
-        assert_eq!(of("retry-after", "Mon, 30 Nov 2026 11:00:00 GMT"), Some(Duration::ZERO));
+        assert_eq!(
+            of("retry-after", "Mon, 30 Nov 2026 11:00:00 GMT"),
+            Some(Duration::ZERO)
+        );
         assert_eq!(of("retry-after", "soon"), None);
         assert_eq!(of("retry-after", "-3"), None);
-        assert_eq!(retry_after(&HeaderMap::new(), b"{\"retry_after\": 2}", now), Some(Duration::from_secs(2)));
+        assert_eq!(
+            retry_after(&HeaderMap::new(), b"{\"retry_after\": 2}", now),
+            Some(Duration::from_secs(2))
+        );
     }
 }

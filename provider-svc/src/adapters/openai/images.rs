@@ -13,8 +13,15 @@ use super::wire::{Image, ImageEvent, ImageUsage, Images};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
 
 /// Parameters that are passed on as they are.
-const PASSED: &[&str] =
-    &["quality", "output_format", "output_compression", "background", "moderation", "style", "user"];
+const PASSED: &[&str] = &[
+    "quality",
+    "output_format",
+    "output_compression",
+    "background",
+    "moderation",
+    "style",
+    "user",
+];
 /// Most references of an edit.
 const MAX_REFERENCES: usize = 16;
 
@@ -44,7 +51,10 @@ impl OpenAi {
         let params = Params(&call.params);
         let url = self.url("images/edits")?;
         let named = ["images", "image", "image_refs", "reference_images"];
-        let images: Vec<&MediaRef> = named.iter().flat_map(|key| references(call.params.get(*key))).collect();
+        let images: Vec<&MediaRef> = named
+            .iter()
+            .flat_map(|key| references(call.params.get(*key)))
+            .collect();
         if images.is_empty() || images.len() > MAX_REFERENCES {
             return Err(Failure::new(Class::InvalidInput, "an edit needs 1 to 16 pictures").unsent());
         }
@@ -58,7 +68,8 @@ impl OpenAi {
         let fields = fields(call);
         let build = || Ok(self.client.post(url.clone()).multipart(form(&fields, &parts)?));
         let response = self.send(call, false, build).await?;
-        self.pictures(response, params.text("output_format"), params.outputs()).await
+        self.pictures(response, params.text("output_format"), params.outputs())
+            .await
     }
 
     async fn pictures(
@@ -68,27 +79,43 @@ impl OpenAi {
         count: i64,
     ) -> Result<Finished, Failure> {
         let count = u64::try_from(count).unwrap_or(1);
-        let limit = self.settings.max_media_bytes.saturating_mul(count).saturating_mul(3) / 2;
+        let limit = self
+            .settings
+            .max_media_bytes
+            .saturating_mul(count)
+            .saturating_mul(3)
+            / 2;
         let body = self.body(response, limit).await?;
         let answer: Images = serde_json::from_slice(&body).map_err(|_| self.unreadable(&body))?;
         drop(body);
         let mut outputs = Vec::new();
         for image in answer.data {
             let bytes = match &image {
-                Image { b64_json: Some(text), .. } if !text.is_empty() => self.decoded(text)?,
-                Image { url: Some(address), .. } => self.fetched(address).await?,
+                Image {
+                    b64_json: Some(text), ..
+                } if !text.is_empty() => self.decoded(text)?,
+                Image {
+                    url: Some(address), ..
+                } => self.fetched(address).await?,
                 Image { .. } => continue,
             };
             let mut media = picture(bytes, format);
             if let Some(revised) = image.revised_prompt {
-                media.extra.insert("revised_prompt".to_owned(), Value::from(revised));
+                media
+                    .extra
+                    .insert("revised_prompt".to_owned(), Value::from(revised));
             }
             outputs.push(Output::Media(media));
         }
         if outputs.is_empty() {
-            return Err(Failure::new(Class::ProviderPermanent, "the answer has no picture").because("no_output"));
+            return Err(
+                Failure::new(Class::ProviderPermanent, "the answer has no picture").because("no_output"),
+            );
         }
-        Ok(Finished { outputs, usage: usage(answer.usage) })
+        Ok(Finished {
+            outputs,
+            usage: usage(answer.usage),
+        })
     }
 
     async fn streamed(
@@ -102,7 +129,10 @@ impl OpenAi {
         let mut finished = None;
         let cut = || Failure::unknown_submit("the stream broke off before the picture was done");
         while let Some(chunk) = response.chunk().await.map_err(|_| cut())? {
-            for event in cutter.push(&chunk).map_err(|_| super::media::bad("an event is too long"))? {
+            for event in cutter
+                .push(&chunk)
+                .map_err(|_| super::media::bad("an event is too long"))?
+            {
                 finished = self.picture_event(&event, emit, partial, format)?.or(finished);
             }
         }
@@ -119,17 +149,26 @@ impl OpenAi {
         partial: i64,
         format: Option<&str>,
     ) -> Result<Option<Finished>, Failure> {
-        let Ok(json) = serde_json::from_str::<Json>(event) else { return Ok(None) };
+        let Ok(json) = serde_json::from_str::<Json>(event) else {
+            return Ok(None);
+        };
         if json.get("error").is_some_and(|error| !error.is_null()) {
             let mut failure = in_stream(&said_json(&json));
             failure.message = self.scrub(&failure.message);
             return Err(failure);
         }
-        let Ok(event) = serde_json::from_value::<ImageEvent>(json) else { return Ok(None) };
-        let Some(text) = &event.b64_json else { return Ok(None) };
+        let Ok(event) = serde_json::from_value::<ImageEvent>(json) else {
+            return Ok(None);
+        };
+        let Some(text) = &event.b64_json else {
+            return Ok(None);
+        };
         let media = picture(self.decoded(text)?, format);
         if event.kind.ends_with(".completed") {
-            return Ok(Some(Finished { outputs: vec![Output::Media(media)], usage: usage(event.usage) }));
+            return Ok(Some(Finished {
+                outputs: vec![Output::Media(media)],
+                usage: usage(event.usage),
+            }));
         }
         let preview = MediaRef {
             kind: "image".to_owned(),
@@ -148,7 +187,10 @@ fn fields(call: &Call) -> JsonMap<String, Json> {
     let params = Params(&call.params);
     let mut body = JsonMap::new();
     body.insert("model".to_owned(), call.model.clone().into());
-    body.insert("prompt".to_owned(), params.text("prompt").unwrap_or_default().into());
+    body.insert(
+        "prompt".to_owned(),
+        params.text("prompt").unwrap_or_default().into(),
+    );
     body.insert("n".to_owned(), params.outputs().into());
     if let Some(size) = size(params) {
         body.insert("size".to_owned(), size.into());
@@ -173,22 +215,33 @@ fn size(params: Params<'_>) -> Option<String> {
     }
     let (width, height) = params.text("aspect_ratio")?.split_once(':')?;
     let (width, height): (f64, f64) = (width.parse().ok()?, height.parse().ok()?);
-    let size = if width > height { "1536x1024" } else if width < height { "1024x1536" } else { "1024x1024" };
+    let size = if width > height {
+        "1536x1024"
+    } else if width < height {
+        "1024x1536"
+    } else {
+        "1024x1024"
+    };
     Some(size.to_owned())
 }
 
 fn form(fields: &JsonMap<String, Json>, parts: &[(&'static str, String, Bytes)]) -> Result<Form, Failure> {
     let mut form = Form::new();
     for (name, value) in fields {
-        let text = value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned);
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), ToOwned::to_owned);
         form = form.text(name.clone(), text);
     }
     for (name, stem, bytes) in parts {
         let mime = sniffed(bytes).unwrap_or("image/png");
         let file = format!("{stem}.{}", mime.rsplit('/').next().unwrap_or("png"));
         let length = bytes.len() as u64;
-        let part = Part::stream_with_length(bytes.clone(), length).file_name(file).mime_str(mime);
-        let part = part.map_err(|_| Failure::new(Class::InvalidInput, "a picture cannot be sent").unsent())?;
+        let part = Part::stream_with_length(bytes.clone(), length)
+            .file_name(file)
+            .mime_str(mime);
+        let part =
+            part.map_err(|_| Failure::new(Class::InvalidInput, "a picture cannot be sent").unsent())?;
         form = form.part(*name, part);
     }
     Ok(form)

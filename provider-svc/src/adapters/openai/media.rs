@@ -20,26 +20,41 @@ impl OpenAi {
         if text.len() as u64 / 4 * 3 > self.settings.max_media_bytes {
             return Err(bad("the output is too large"));
         }
-        let text: String = text.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
+        let text: String = text
+            .chars()
+            .filter(|letter| !letter.is_ascii_whitespace())
+            .collect();
         let bytes = STANDARD.decode(&text).or_else(|_| URL_SAFE.decode(&text));
         let bytes = bytes.map_err(|_| bad("the output is not base64"))?;
-        if bytes.is_empty() { Err(bad("the output is empty")) } else { Ok(bytes.into()) }
+        if bytes.is_empty() {
+            Err(bad("the output is empty"))
+        } else {
+            Ok(bytes.into())
+        }
     }
 
     /// Fetches media by their address. The key goes along to the provider's own host only, everything else goes
     /// through the guard.
     pub(super) async fn fetched(&self, address: &str) -> Result<Bytes, Failure> {
         let base = self.url("")?;
-        let mut url = base.join(address).map_err(|_| bad("the output has no usable address"))?;
+        let mut url = base
+            .join(address)
+            .map_err(|_| bad("the output has no usable address"))?;
         for _ in 0..MAX_REDIRECTS {
             if !same_host(&url, &base) {
                 return self.guarded(&url).await;
             }
             let response = self.authorised(self.client.get(url.clone())).send().await;
-            let response = response.map_err(|_| Failure::new(Class::ProviderTransient, "the output cannot be fetched"))?;
+            let response = response
+                .map_err(|_| Failure::new(Class::ProviderTransient, "the output cannot be fetched"))?;
             if response.status().is_redirection() {
-                let next = response.headers().get("location").and_then(|value| value.to_str().ok());
-                url = next.and_then(|next| url.join(next).ok()).ok_or_else(|| bad("the output is nowhere"))?;
+                let next = response
+                    .headers()
+                    .get("location")
+                    .and_then(|value| value.to_str().ok());
+                url = next
+                    .and_then(|next| url.join(next).ok())
+                    .ok_or_else(|| bad("the output is nowhere"))?;
                 continue;
             }
             if !response.status().is_success() {
@@ -60,13 +75,24 @@ impl OpenAi {
     }
 
     async fn guarded(&self, url: &Url) -> Result<Bytes, Failure> {
-        let limits = Limits { max_bytes: self.settings.max_media_bytes, ..Limits::default() };
-        let fetched = self.egress.get(url.as_str(), &limits).await.map_err(|error| match error {
-            EgressError::Status { status, .. } => gone(status.as_u16()),
-            error if error.transient() => Failure::new(Class::ProviderTransient, error.to_string()),
-            error => bad(error.to_string()),
-        })?;
-        if fetched.bytes.is_empty() { Err(bad("the output is empty")) } else { Ok(fetched.bytes) }
+        let limits = Limits {
+            max_bytes: self.settings.max_media_bytes,
+            ..Limits::default()
+        };
+        let fetched = self
+            .egress
+            .get(url.as_str(), &limits)
+            .await
+            .map_err(|error| match error {
+                EgressError::Status { status, .. } => gone(status.as_u16()),
+                error if error.transient() => Failure::new(Class::ProviderTransient, error.to_string()),
+                error => bad(error.to_string()),
+            })?;
+        if fetched.bytes.is_empty() {
+            Err(bad("the output is empty"))
+        } else {
+            Ok(fetched.bytes)
+        }
     }
 
     /// The bytes of a reference in a request: inline, as a `data:` URL, or by an address.
@@ -75,12 +101,25 @@ impl OpenAi {
             return Ok(data.clone());
         }
         let unusable = |what: &str| Failure::new(Class::InvalidInput, what.to_owned()).unsent();
-        if let Some((head, payload)) = media.uri.strip_prefix("data:").and_then(|rest| rest.split_once(',')) {
-            let bytes = if head.ends_with(";base64") { STANDARD.decode(payload).ok() } else { None };
-            return bytes.map(Into::into).ok_or_else(|| unusable("a data address in the parameters cannot be read"));
+        if let Some((head, payload)) = media
+            .uri
+            .strip_prefix("data:")
+            .and_then(|rest| rest.split_once(','))
+        {
+            let bytes = if head.ends_with(";base64") {
+                STANDARD.decode(payload).ok()
+            } else {
+                None
+            };
+            return bytes
+                .map(Into::into)
+                .ok_or_else(|| unusable("a data address in the parameters cannot be read"));
         }
-        let url = Url::parse(&media.uri).map_err(|_| unusable("a reference in the parameters has no bytes"))?;
-        self.guarded(&url).await.map_err(|failure| unusable(&failure.message))
+        let url =
+            Url::parse(&media.uri).map_err(|_| unusable("a reference in the parameters has no bytes"))?;
+        self.guarded(&url)
+            .await
+            .map_err(|failure| unusable(&failure.message))
     }
 }
 
@@ -100,7 +139,12 @@ pub(super) fn picture(bytes: Bytes, stated: Option<&str>) -> Media {
         Some("webp") => "image/webp",
         Some(_) | None => "image/png",
     });
-    Media { kind: "image", bytes, mime: mime.to_owned(), extra: Map::new() }
+    Media {
+        kind: "image",
+        bytes,
+        mime: mime.to_owned(),
+        extra: Map::new(),
+    }
 }
 
 pub(super) fn sniffed(bytes: &[u8]) -> Option<&'static str> {

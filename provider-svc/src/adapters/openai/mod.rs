@@ -50,7 +50,10 @@ impl OpenAi {
     /// # Errors
     /// When the address is not one, or the HTTP client cannot be made.
     pub fn new(settings: settings::OpenAi) -> Result<Self, BuildError> {
-        let key = settings.api_key.clone().filter(|key| !key.expose_secret().is_empty());
+        let key = settings
+            .api_key
+            .clone()
+            .filter(|key| !key.expose_secret().is_empty());
         let base = match (settings.base_url.trim().trim_end_matches('/'), &key) {
             ("", None) => None,
             ("", Some(_)) => Some(OWN_URL),
@@ -71,7 +74,13 @@ impl OpenAi {
             .map_err(|error| BuildError::new("cannot make the http client for openai", error))?;
         let egress = Egress::new(&settings.allowed_hosts)
             .map_err(|error| BuildError::new("cannot make the guarded http client", error))?;
-        Ok(Self { settings, base, key, client, egress })
+        Ok(Self {
+            settings,
+            base,
+            key,
+            client,
+            egress,
+        })
     }
 
     fn url(&self, path: &str) -> Result<Url, Failure> {
@@ -81,7 +90,9 @@ impl OpenAi {
 
     /// Whether it is a server of somebody else, with habits of its own.
     fn compatible(&self) -> bool {
-        self.base.as_ref().is_some_and(|base| base.host_str() != Some("api.openai.com"))
+        self.base
+            .as_ref()
+            .is_some_and(|base| base.host_str() != Some("api.openai.com"))
     }
 
     fn secret(&self) -> &str {
@@ -107,14 +118,25 @@ impl Provider for OpenAi {
 
     fn models(&self) -> Vec<Model> {
         let of = |names: &[String], capabilities: &[Capability]| -> Vec<Model> {
-            let model = |name: &String| Model { id: name.clone(), name: name.clone(), capabilities: capabilities.to_vec() };
+            let model = |name: &String| Model {
+                id: name.clone(),
+                name: name.clone(),
+                capabilities: capabilities.to_vec(),
+            };
             names.iter().map(model).collect()
         };
-        let pictures = [Capability::TextToImage, Capability::ImageToImage, Capability::Inpainting];
+        let pictures = [
+            Capability::TextToImage,
+            Capability::ImageToImage,
+            Capability::Inpainting,
+        ];
         let mut models = of(&self.settings.image_models, &pictures);
         models.extend(of(&self.settings.speech_models, &[Capability::TextToSpeech]));
         models.extend(of(&self.settings.chat_models, &[Capability::GenerateMessage]));
-        models.extend(of(&self.settings.transcription_models, &[Capability::AutomaticSpeechRecognition]));
+        models.extend(of(
+            &self.settings.transcription_models,
+            &[Capability::AutomaticSpeechRecognition],
+        ));
         models
     }
 
@@ -145,5 +167,7 @@ impl Provider for OpenAi {
 
 /// First pause before a request is sent again, and the pause after each further refusal.
 fn pause_after(first: Duration, refusals: u32) -> Duration {
-    first.saturating_mul(2_u32.saturating_pow(refusals.min(16))).min(Duration::from_secs(8))
+    first
+        .saturating_mul(2_u32.saturating_pow(refusals.min(16)))
+        .min(Duration::from_secs(8))
 }

@@ -14,7 +14,10 @@ impl OpenAi {
     pub(super) async fn speech(&self, call: &Call, emit: &dyn Emit) -> Result<Finished, Failure> {
         let params = Params(&call.params);
         let url = self.url("audio/speech")?;
-        let format = params.first_text(&["response_format", "format"]).unwrap_or("mp3").to_owned();
+        let format = params
+            .first_text(&["response_format", "format"])
+            .unwrap_or("mp3")
+            .to_owned();
         let mut body = json!({
             "model": call.model,
             "input": params.first_text(&["text", "input", "prompt"]).unwrap_or_default(),
@@ -48,14 +51,28 @@ impl OpenAi {
             return Err(self.unreadable(&bytes));
         }
         if bytes.is_empty() {
-            return Err(Failure::new(Class::ProviderPermanent, "the answer has no sound").because("no_output"));
+            return Err(
+                Failure::new(Class::ProviderPermanent, "the answer has no sound").because("no_output")
+            );
         }
         if streamed {
             emit.end("audio");
         }
-        let mime = if stated.starts_with("audio/") { stated } else { mime_of(&format).to_owned() };
-        let media = Media { kind: "audio", bytes: bytes.freeze(), mime, extra: Map::new() };
-        Ok(Finished { outputs: vec![Output::Media(media)], usage: Usage::default() })
+        let mime = if stated.starts_with("audio/") {
+            stated
+        } else {
+            mime_of(&format).to_owned()
+        };
+        let media = Media {
+            kind: "audio",
+            bytes: bytes.freeze(),
+            mime,
+            extra: Map::new(),
+        };
+        Ok(Finished {
+            outputs: vec![Output::Media(media)],
+            usage: Usage::default(),
+        })
     }
 }
 

@@ -27,7 +27,11 @@ impl Cutter {
             return Err(TooLong);
         }
         let mut events = Vec::new();
-        while let Some(at) = self.rest.get(self.seen..).and_then(|rest| rest.iter().position(|byte| *byte == b'\n')) {
+        while let Some(at) = self
+            .rest
+            .get(self.seen..)
+            .and_then(|rest| rest.iter().position(|byte| *byte == b'\n'))
+        {
             let mut line = self.rest.split_to(self.seen + at);
             self.rest.advance(1);
             self.seen = 0;
@@ -58,11 +62,14 @@ impl Cutter {
             return;
         }
         // Comments and the names of events say nothing that the data does not.
-        let Some(data) = line.strip_prefix(b"data:") else { return };
+        let Some(data) = line.strip_prefix(b"data:") else {
+            return;
+        };
         if std::mem::replace(&mut self.any, true) {
             self.data.push(b'\n');
         }
-        self.data.extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
+        self.data
+            .extend_from_slice(data.strip_prefix(b" ").unwrap_or(data));
     }
 }
 
@@ -76,7 +83,9 @@ mod tests {
 
     fn cut(pieces: impl Iterator<Item = Vec<u8>>) -> Vec<String> {
         let mut cutter = Cutter::default();
-        pieces.flat_map(|piece| cutter.push(&piece).expect("short")).collect()
+        pieces
+            .flat_map(|piece| cutter.push(&piece).expect("short"))
+            .collect()
     }
 
     #[test]

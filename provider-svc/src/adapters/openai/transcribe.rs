@@ -16,15 +16,20 @@ impl OpenAi {
     pub(super) async fn transcription(&self, call: &Call) -> Result<Finished, Failure> {
         let params = Params(&call.params);
         let url = self.url("audio/transcriptions")?;
-        let sound = ["audio", "file"].iter().find_map(|key| references(call.params.get(*key)).into_iter().next());
+        let sound = ["audio", "file"]
+            .iter()
+            .find_map(|key| references(call.params.get(*key)).into_iter().next());
         let missing = || Failure::new(Class::InvalidInput, "a transcript needs a sound file").unsent();
         let sound = sound.ok_or_else(missing)?;
         let bytes = self.input(sound).await?;
         let mime = sound.mime_type.clone().unwrap_or_else(|| "audio/wav".to_owned());
         let build = || {
             let length = bytes.len() as u64;
-            let file = Part::stream_with_length(bytes.clone(), length).file_name("audio.wav").mime_str(&mime);
-            let file = file.map_err(|_| Failure::new(Class::InvalidInput, "the sound file cannot be sent").unsent())?;
+            let file = Part::stream_with_length(bytes.clone(), length)
+                .file_name("audio.wav")
+                .mime_str(&mime);
+            let file = file
+                .map_err(|_| Failure::new(Class::InvalidInput, "the sound file cannot be sent").unsent())?;
             let mut form = Form::new().text("model", call.model.clone()).part("file", file);
             for key in ["language", "prompt"] {
                 if let Some(text) = params.text(key) {
@@ -44,6 +49,9 @@ impl OpenAi {
             cached_tokens: None,
             seconds,
         };
-        Ok(Finished { outputs: vec![Output::Text(answer.text)], usage })
+        Ok(Finished {
+            outputs: vec![Output::Text(answer.text)],
+            usage,
+        })
     }
 }

@@ -16,7 +16,11 @@ use crate::provider::{Failure, Finished};
 #[derive(Debug, Clone)]
 pub(super) enum Said {
     /// How far it is.
-    Progress { done: i64, total: i64, preview: Option<MediaRef> },
+    Progress {
+        done: i64,
+        total: i64,
+        preview: Option<MediaRef>,
+    },
     /// A piece of text.
     Text(String),
     /// A piece of a sound file.

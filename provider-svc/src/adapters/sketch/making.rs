@@ -41,17 +41,32 @@ async fn work<T: Send + 'static>(
     what: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, Failure> {
     let broken = |message: String| Failure::new(Class::ProviderPermanent, message).because("bad_output");
-    tasks.spawn_blocking("sketch work", what).await.map_err(|_| broken("the sketch broke off".to_owned()))?.map_err(broken)
+    tasks
+        .spawn_blocking("sketch work", what)
+        .await
+        .map_err(|_| broken("the sketch broke off".to_owned()))?
+        .map_err(broken)
 }
 
 async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
     let request = &job.request;
     let total = i64::from(request.steps);
-    let pause = request.delay.checked_div(request.steps.max(1)).unwrap_or_default();
+    let pause = request
+        .delay
+        .checked_div(request.steps.max(1))
+        .unwrap_or_default();
     for step in 1..=request.steps {
         tokio::time::sleep(pause).await;
-        let preview = if step < request.steps { Some(preview(request, step, tasks).await?) } else { None };
-        job.say(Said::Progress { done: i64::from(step), total, preview });
+        let preview = if step < request.steps {
+            Some(preview(request, step, tasks).await?)
+        } else {
+            None
+        };
+        job.say(Said::Progress {
+            done: i64::from(step),
+            total,
+            preview,
+        });
     }
     if request.steps == 0 {
         tokio::time::sleep(request.delay).await;
@@ -65,7 +80,10 @@ async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
         let extra = Map::from([
             ("width".to_owned(), Value::Int(width.into())),
             ("height".to_owned(), Value::Int(height.into())),
-            ("seed".to_owned(), Value::Int(i64::try_from(seed).unwrap_or(i64::MAX))),
+            (
+                "seed".to_owned(),
+                Value::Int(i64::try_from(seed).unwrap_or(i64::MAX)),
+            ),
         ]);
         outputs.push(Output::Media(Media {
             kind: "image",
@@ -74,14 +92,18 @@ async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
             extra,
         }));
     }
-    Ok(Finished { outputs, usage: Usage::default() })
+    Ok(Finished {
+        outputs,
+        usage: Usage::default(),
+    })
 }
 
 async fn preview(request: &Request, step: u32, tasks: &Tasks) -> Result<MediaRef, Failure> {
     #[expect(clippy::cast_precision_loss, reason = "at most a hundred steps")]
     let fraction = step as f32 / request.steps.max(1) as f32;
     let (prompt, seed, (width, height)) = (request.prompt.clone(), request.seed, request.size);
-    let made = move || draw::preview(&prompt, seed, width, height, fraction).map_err(|error| error.to_string());
+    let made =
+        move || draw::preview(&prompt, seed, width, height, fraction).map_err(|error| error.to_string());
     let bytes = work(tasks, made).await?;
     Ok(MediaRef {
         kind: "image".to_owned(),
@@ -96,7 +118,9 @@ async fn sound(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
     let (text, voice, speed) = (request.prompt.clone(), request.voice.clone(), request.speed);
     let made = move || {
         let seconds = speak::duration_seconds(&text, speed);
-        speak::speak(&text, &voice, speed).map(|bytes| (bytes, seconds)).map_err(|error| error.to_string())
+        speak::speak(&text, &voice, speed)
+            .map(|bytes| (bytes, seconds))
+            .map_err(|error| error.to_string())
     };
     let (bytes, seconds) = work(tasks, made).await?;
     let bytes = Bytes::from(bytes);
@@ -106,19 +130,32 @@ async fn sound(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
         for piece in 0..pieces {
             tokio::time::sleep(pause).await;
             let from = piece * AUDIO_PIECE;
-            job.say(Said::Audio(bytes.slice(from..bytes.len().min(from + AUDIO_PIECE))));
+            job.say(Said::Audio(
+                bytes.slice(from..bytes.len().min(from + AUDIO_PIECE)),
+            ));
         }
         job.say(Said::End("audio"));
     } else {
         tokio::time::sleep(request.delay).await;
     }
-    let usage = Usage { seconds: seconds.to_string().parse::<Decimal>().ok(), ..Usage::default() };
+    let usage = Usage {
+        seconds: seconds.to_string().parse::<Decimal>().ok(),
+        ..Usage::default()
+    };
     let extra = Map::from([
         ("duration".to_owned(), Value::Float(seconds)),
         ("sample_rate".to_owned(), Value::Int(speak::SAMPLE_RATE.into())),
     ]);
-    let media = Media { kind: "audio", bytes, mime: "audio/wav".to_owned(), extra };
-    Ok(Finished { outputs: vec![Output::Media(media)], usage })
+    let media = Media {
+        kind: "audio",
+        bytes,
+        mime: "audio/wav".to_owned(),
+        extra,
+    };
+    Ok(Finished {
+        outputs: vec![Output::Media(media)],
+        usage,
+    })
 }
 
 async fn text(job: &Job) -> Result<Finished, Failure> {
@@ -126,7 +163,9 @@ async fn text(job: &Job) -> Result<Finished, Failure> {
     let answer = match &request.form {
         Form::Text => write::reply(&request.system, &request.prompt, request.seed),
         Form::Json(schema) => write::json(&request.prompt, schema.as_ref(), request.seed).to_string(),
-        Form::List(count) => serde_json::json!(write::list(&request.prompt, *count, request.seed)).to_string(),
+        Form::List(count) => {
+            serde_json::json!(write::list(&request.prompt, *count, request.seed)).to_string()
+        }
     };
     let pieces = write::chunks(&answer);
     let pause = share(request.delay, pieces.len());
@@ -142,9 +181,14 @@ async fn text(job: &Job) -> Result<Finished, Failure> {
         output_tokens: Some(tokens(&answer)),
         ..Usage::default()
     };
-    Ok(Finished { outputs: vec![Output::Text(answer)], usage })
+    Ok(Finished {
+        outputs: vec![Output::Text(answer)],
+        usage,
+    })
 }
 
 fn share(delay: Duration, pieces: usize) -> Duration {
-    delay.checked_div(u32::try_from(pieces.max(1)).unwrap_or(u32::MAX)).unwrap_or_default()
+    delay
+        .checked_div(u32::try_from(pieces.max(1)).unwrap_or(u32::MAX))
+        .unwrap_or_default()
 }

@@ -24,8 +24,8 @@ use dashmap::DashMap;
 
 use crate::pricing::{Catalog, Quantities, Quote};
 use crate::provider::{
-    Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Model, Params, Polled, Provider, SeamPermit,
-    Submitted,
+    Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Model, Params, Polled, Provider,
+    SeamPermit, Submitted,
 };
 use crate::seam::receipt::{self, Stated};
 use crate::settings;
@@ -75,7 +75,13 @@ impl Sketch {
     /// An offline provider whose jobs run on these tasks.
     #[must_use]
     pub fn new(settings: settings::Sketch, catalog: Arc<Catalog>, tasks: Tasks) -> Self {
-        Self { settings, catalog, tasks, jobs: DashMap::new(), counters: Arc::default() }
+        Self {
+            settings,
+            catalog,
+            tasks,
+            jobs: DashMap::new(),
+            counters: Arc::default(),
+        }
     }
 
     /// What it was asked.
@@ -87,7 +93,10 @@ impl Sketch {
     /// States the catalog's price for a job, as a provider that tells its charges would.
     async fn charge(&self, job: &Job, finished: &Finished) {
         let quantities = Quantities::of_request(job.request.capability, Params(&job.request.params));
-        if let Ok(quote) = self.catalog.price(ID, &job.request.model, &quantities.with_result(finished)) {
+        if let Ok(quote) = self
+            .catalog
+            .price(ID, &job.request.model, &quantities.with_result(finished))
+        {
             receipt::record(ID, None, Some(stated(quote))).await;
         }
     }
@@ -117,7 +126,13 @@ impl Sketch {
 }
 
 fn stated(quote: Quote) -> Stated {
-    let Quote { cost, billing_unit, quantity, unit_price, breakdown } = quote;
+    let Quote {
+        cost,
+        billing_unit,
+        quantity,
+        unit_price,
+        breakdown,
+    } = quote;
     Stated {
         cost,
         billing_unit: Some(billing_unit.to_owned()),
@@ -147,7 +162,12 @@ impl Provider for Sketch {
         ]
     }
 
-    async fn submit(&self, _permit: &SeamPermit, call: &Call, _emit: &dyn Emit) -> Result<Submitted, Failure> {
+    async fn submit(
+        &self,
+        _permit: &SeamPermit,
+        call: &Call,
+        _emit: &dyn Emit,
+    ) -> Result<Submitted, Failure> {
         let number = self.counters.submits.fetch_add(1, Ordering::Relaxed) + 1;
         let request = Request::read(call, &self.settings, number);
         let request_id = format!("sk_{}", call.generation_id);
@@ -155,15 +175,29 @@ impl Provider for Sketch {
         self.jobs.insert(request_id.clone(), job.clone());
         receipt::record(ID, Some(&request_id), None).await;
         let tasks = self.tasks.clone();
-        let _running = self.tasks.spawn("sketch", async move { making::make(&job, &tasks).await });
+        let _running = self
+            .tasks
+            .spawn("sketch", async move { making::make(&job, &tasks).await });
         let resume_token = serde_json::json!({"id": request_id}).to_string();
-        Ok(Submitted::Accepted { request_id, resume_token })
+        Ok(Submitted::Accepted {
+            request_id,
+            resume_token,
+        })
     }
 
-    async fn poll(&self, _permit: &SeamPermit, resume_token: &str, emit: &dyn Emit) -> Result<Polled, Failure> {
+    async fn poll(
+        &self,
+        _permit: &SeamPermit,
+        resume_token: &str,
+        emit: &dyn Emit,
+    ) -> Result<Polled, Failure> {
         let request_id = id_of(resume_token)?;
-        let Some(job) = self.jobs.get(&request_id).map(|job| job.clone()) else { return Ok(Polled::Lost) };
-        let running = Polled::Running { poll_after: Some(Duration::ZERO) };
+        let Some(job) = self.jobs.get(&request_id).map(|job| job.clone()) else {
+            return Ok(Polled::Lost);
+        };
+        let running = Polled::Running {
+            poll_after: Some(Duration::ZERO),
+        };
         if let Some(end) = self.hear(&job, &request_id, emit).await {
             return Ok(end);
         }
@@ -176,7 +210,9 @@ impl Provider for Sketch {
 
     async fn fetch(&self, _permit: &SeamPermit, result: &str) -> Result<Finished, Failure> {
         let Some((_, job)) = self.jobs.remove(result) else {
-            return Err(Failure::new(Class::ProviderPermanent, "the result is gone").because("result_expired"));
+            return Err(
+                Failure::new(Class::ProviderPermanent, "the result is gone").because("result_expired")
+            );
         };
         match job.drain().1 {
             Some(Ok(finished)) => {
@@ -190,12 +226,20 @@ impl Provider for Sketch {
     }
 
     async fn cancel(&self, _permit: &SeamPermit, resume_token: &str) -> CancelAnswer {
-        let Ok(request_id) = id_of(resume_token) else { return CancelAnswer::NotFound };
-        let Some((_, job)) = self.jobs.remove(&request_id) else { return CancelAnswer::NotFound };
+        let Ok(request_id) = id_of(resume_token) else {
+            return CancelAnswer::NotFound;
+        };
+        let Some((_, job)) = self.jobs.remove(&request_id) else {
+            return CancelAnswer::NotFound;
+        };
         self.counters.cancels.fetch_add(1, Ordering::Relaxed);
         let done = job.drain().1.is_some();
         job.stop().cancel();
-        if done { CancelAnswer::AlreadyDone } else { CancelAnswer::Requested }
+        if done {
+            CancelAnswer::AlreadyDone
+        } else {
+            CancelAnswer::Requested
+        }
     }
 }
 

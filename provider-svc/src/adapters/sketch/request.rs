@@ -57,12 +57,21 @@ impl Request {
         let params = Params(&call.params);
         let conversation = Conversation::read(params);
         let prompt = match call.capability {
-            Capability::TextToSpeech => params.first_text(&["text", "input", "prompt"]).unwrap_or_default().to_owned(),
+            Capability::TextToSpeech => params
+                .first_text(&["text", "input", "prompt"])
+                .unwrap_or_default()
+                .to_owned(),
             _ => conversation.prompt,
         };
-        let seed = params.int("seed").filter(|seed| *seed >= 0).map(i64::cast_unsigned);
+        let seed = params
+            .int("seed")
+            .filter(|seed| *seed >= 0)
+            .map(i64::cast_unsigned);
         let delay = params.int("delay_ms").and_then(|delay| u64::try_from(delay).ok());
-        let steps = params.int("steps").or_else(|| params.int("progress")).map(|steps| steps.clamp(0, MAX_STEPS));
+        let steps = params
+            .int("steps")
+            .or_else(|| params.int("progress"))
+            .map(|steps| steps.clamp(0, MAX_STEPS));
         let failure = failure(params, settings, &prompt, number);
         Self {
             capability: call.capability,
@@ -70,7 +79,9 @@ impl Request {
             params: call.params.clone(),
             seed: seed.unwrap_or_else(|| low_bits(call.generation_id.uuid().as_u128())),
             delay: Duration::from_millis(delay.unwrap_or(settings.delay_ms)).min(MAX_DELAY),
-            steps: steps.and_then(|steps| u32::try_from(steps).ok()).unwrap_or(settings.steps),
+            steps: steps
+                .and_then(|steps| u32::try_from(steps).ok())
+                .unwrap_or(settings.steps),
             size: size(params),
             images: u32::try_from(params.outputs().min(MAX_IMAGES)).unwrap_or(1),
             voice: params.text("voice").unwrap_or("alloy").to_owned(),
@@ -87,10 +98,22 @@ impl Request {
 
     /// What the result would have been, for a charge on a failed call.
     pub(super) fn as_if_done(&self) -> Finished {
-        let usage = Usage { input_tokens: Some(self.input_tokens), output_tokens: Some(0), ..Usage::default() };
-        let media = Media { kind: "image", bytes: Bytes::new(), mime: String::new(), extra: Map::new() };
+        let usage = Usage {
+            input_tokens: Some(self.input_tokens),
+            output_tokens: Some(0),
+            ..Usage::default()
+        };
+        let media = Media {
+            kind: "image",
+            bytes: Bytes::new(),
+            mime: String::new(),
+            extra: Map::new(),
+        };
         let count = usize::try_from(self.images).unwrap_or(1);
-        Finished { outputs: vec![Output::Media(media); count], usage }
+        Finished {
+            outputs: vec![Output::Media(media); count],
+            usage,
+        }
     }
 }
 
@@ -119,8 +142,15 @@ fn speed(params: Params<'_>) -> f32 {
 
 /// The size of a picture: stated by sides, by a pair, or by proportions and a tier; else a square of 512.
 fn size(params: Params<'_>) -> (u32, u32) {
-    let side = |key| params.int(key).and_then(|side| u32::try_from(side).ok()).filter(|side| *side > 0);
-    let pair = ["size", "image_size", "resolution"].iter().find_map(|key| Params::pixels(params.text(key)?));
+    let side = |key| {
+        params
+            .int(key)
+            .and_then(|side| u32::try_from(side).ok())
+            .filter(|side| *side > 0)
+    };
+    let pair = ["size", "image_size", "resolution"]
+        .iter()
+        .find_map(|key| Params::pixels(params.text(key)?));
     let (width, height) = match (side("width"), side("height"), pair) {
         (Some(width), Some(height), _) => (width, height),
         (Some(one), None, _) | (None, Some(one), _) => (one, one),
@@ -143,23 +173,40 @@ fn proportions(params: Params<'_>) -> Option<(u32, u32)> {
     let (width, height) = ratio.unwrap_or("1:1").split_once(':')?;
     let (width, height): (u32, u32) = (width.trim().parse().ok()?, height.trim().parse().ok()?);
     let short = |part: u32, whole: u32| long.checked_mul(part)?.checked_div(whole);
-    if width >= height { Some((long, short(height, width)?)) } else { Some((short(width, height)?, long)) }
+    if width >= height {
+        Some((long, short(height, width)?))
+    } else {
+        Some((short(width, height)?, long))
+    }
 }
 
 /// `response_format` in the forms that callers use: a word, OpenAI's object, or a schema of its own.
 fn form(params: Params<'_>) -> Form {
     let format = params.0.get("response_format").or_else(|| params.0.get("format"));
     let count = params.int("count").and_then(|count| usize::try_from(count).ok());
-    let schema = params.0.get("schema").or_else(|| params.0.get("json_schema")).map(json);
+    let schema = params
+        .0
+        .get("schema")
+        .or_else(|| params.0.get("json_schema"))
+        .map(json);
     match format {
-        Some(Value::Str(word)) if matches!(word.as_ref(), "json" | "json_object" | "json_schema") => Form::Json(schema),
+        Some(Value::Str(word)) if matches!(word.as_ref(), "json" | "json_object" | "json_schema") => {
+            Form::Json(schema)
+        }
         Some(Value::Str(word)) if word.as_ref() == "list" => Form::List(count),
         Some(object @ Value::Map(_)) => match object.get("type").as_ref().and_then(Value::as_str) {
             Some("list") => Form::List(count),
             Some("json_object") => Form::Json(schema),
             Some("json_schema") => {
                 let inner = object.get("json_schema").unwrap_or_default();
-                Form::Json(inner.get("schema").or(Some(inner)).filter(|inner| !inner.is_null()).as_ref().map(json))
+                Form::Json(
+                    inner
+                        .get("schema")
+                        .or(Some(inner))
+                        .filter(|inner| !inner.is_null())
+                        .as_ref()
+                        .map(json),
+                )
             }
             Some("text") => Form::Text,
             Some(_) | None => Form::Json(Some(json(object))),
@@ -184,7 +231,12 @@ impl Conversation {
         let mut system = params.text("system").unwrap_or_default().to_owned();
         let mut prompt = String::new();
         let mut everything = String::new();
-        for message in params.0.get("messages").and_then(Value::as_list).unwrap_or_default() {
+        for message in params
+            .0
+            .get("messages")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+        {
             let text = content(message.get("content").as_ref());
             everything.push_str(&text);
             everything.push('\n');
@@ -199,7 +251,11 @@ impl Conversation {
             everything.push_str(stated);
         }
         everything.push_str(&system);
-        Self { system, prompt, everything }
+        Self {
+            system,
+            prompt,
+            everything,
+        }
     }
 }
 
@@ -209,7 +265,10 @@ fn content(content: Option<&Value>) -> String {
         Some(Value::Str(text)) => text.to_string(),
         Some(Value::List(parts)) => {
             let texts = parts.iter().filter_map(|part| part.get("text"));
-            texts.filter_map(|text| text.as_str().map(ToOwned::to_owned)).collect::<Vec<_>>().join("\n")
+            texts
+                .filter_map(|text| text.as_str().map(ToOwned::to_owned))
+                .collect::<Vec<_>>()
+                .join("\n")
         }
         Some(_) | None => String::new(),
     }

@@ -7,18 +7,22 @@ use atelier_common::backoff;
 use atelier_common::identity::Caller;
 use atelier_proto::tracker::v1::{
     AnnotateGenerationRequest, Charge, CloseGenerationRequest, Driver, Facets, Generation, GenerationStatus,
-    MarkSubmittingRequest, ObserveGenerationRequest, OpenGenerationRequest, OutputStatus, ProviderStatus, Receipt,
-    SubmissionStatus,
+    MarkSubmittingRequest, ObserveGenerationRequest, OpenGenerationRequest, OutputStatus, ProviderStatus,
+    Receipt, SubmissionStatus,
 };
 
 use super::{Ledger, Told, WriteError, bind_request};
 use crate::error::Error;
-use crate::seam::registry::{Stop, StopCause};
 use crate::seam::receipt::Binder;
+use crate::seam::registry::{Stop, StopCause};
 use crate::seam::spool::Write;
 
 /// Pauses between tries to say that the paid request is about to leave; nothing is sent before that is said.
-const MARK_PAUSES: &[Duration] = &[Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(3)];
+const MARK_PAUSES: &[Duration] = &[
+    Duration::from_millis(200),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+];
 
 /// An open row that this process drives. Dropped unclosed, the sweep will find it and call it interrupted.
 #[derive(Clone)]
@@ -73,11 +77,21 @@ pub struct Closed {
 impl Row {
     pub(super) fn new(ledger: Ledger, caller: Caller, generation: &Generation) -> Self {
         let (id, epoch) = (generation.generation_id.clone(), generation.owner_epoch);
-        Self { ledger, caller, id, epoch, recorded: true, stop: Stop::default() }
+        Self {
+            ledger,
+            caller,
+            id,
+            epoch,
+            recorded: true,
+            stop: Stop::default(),
+        }
     }
 
     pub(super) fn unrecorded(ledger: Ledger, caller: Caller, generation: &Generation) -> Self {
-        Self { recorded: false, ..Self::new(ledger, caller, generation) }
+        Self {
+            recorded: false,
+            ..Self::new(ledger, caller, generation)
+        }
     }
 
     /// The same row, which trips this signal when the ledger says that the call is to stop.
@@ -94,7 +108,10 @@ impl Row {
     }
 
     pub(super) fn driver(&self) -> Driver {
-        Driver { instance_id: self.ledger.instance().to_string(), epoch: self.epoch }
+        Driver {
+            instance_id: self.ledger.instance().to_string(),
+            epoch: self.epoch,
+        }
     }
 
     /// Says that the paid request is about to leave. False when a cancel came first: then nothing may be sent.
@@ -106,9 +123,15 @@ impl Row {
             return Ok(true);
         }
         let say = || async {
-            let request = MarkSubmittingRequest { generation_id: self.id.clone(), driver: Some(self.driver()) };
+            let request = MarkSubmittingRequest {
+                generation_id: self.id.clone(),
+                driver: Some(self.driver()),
+            };
             let request = self.ledger.request(request, &self.caller);
-            self.ledger.within(self.ledger.client().mark_submitting(request)).await.map_err(WriteError::from)
+            self.ledger
+                .within(self.ledger.client().mark_submitting(request))
+                .await
+                .map_err(WriteError::from)
         };
         let retriable = |error: &WriteError| matches!(error, WriteError::Unavailable(_));
         match backoff::retry(backoff::fixed(MARK_PAUSES), say, retriable).await {
@@ -130,8 +153,11 @@ impl Row {
 
     /// Records a change of the facets.
     pub async fn observe(&self, facets: Facets) {
-        let request =
-            ObserveGenerationRequest { generation_id: self.id.clone(), driver: Some(self.driver()), facets: Some(facets) };
+        let request = ObserveGenerationRequest {
+            generation_id: self.id.clone(),
+            driver: Some(self.driver()),
+            facets: Some(facets),
+        };
         self.write(Write::Observe(request)).await;
     }
 
@@ -151,28 +177,49 @@ impl Row {
             asset_ids,
             provider_cancel: provider_cancel.map(ToOwned::to_owned),
         };
-        self.write(Write::Annotate(request)).await.and_then(|told| told.generation)
+        self.write(Write::Annotate(request))
+            .await
+            .and_then(|told| told.generation)
     }
 
     /// Closes the row, or keeps the outcome until it can be told.
     pub async fn close(&self, close: Close) -> Closed {
         if !self.recorded {
-            return Closed { generation: None, lost_race: false, pending: false };
+            return Closed {
+                generation: None,
+                lost_race: false,
+                pending: false,
+            };
         }
         let mut request = self.close_request(close);
-        let mut answer = self.ledger.tell(&self.caller, Write::Close(request.clone())).await;
+        let mut answer = self
+            .ledger
+            .tell(&self.caller, Write::Close(request.clone()))
+            .await;
         if matches!(answer, Err(WriteError::Fenced)) {
             // The row was taken from us. What we know may still replace an unknown outcome.
             request.evidence = true;
             answer = self.ledger.tell(&self.caller, Write::Close(request)).await;
         }
         match answer {
-            Ok(Some(told)) => Closed { generation: told.generation, lost_race: told.lost_race, pending: false },
-            Ok(None) => Closed { generation: None, lost_race: false, pending: true },
+            Ok(Some(told)) => Closed {
+                generation: told.generation,
+                lost_race: told.lost_race,
+                pending: false,
+            },
+            Ok(None) => Closed {
+                generation: None,
+                lost_race: false,
+                pending: true,
+            },
             Err(error) => {
                 tracing::error!(generation_id = self.id, ?error, "the ledger refuses an outcome");
                 let generation = self.ledger.get(&self.caller, &self.id).await.ok();
-                Closed { generation, lost_race: true, pending: false }
+                Closed {
+                    generation,
+                    lost_race: true,
+                    pending: false,
+                }
             }
         }
     }
@@ -199,7 +246,11 @@ impl Row {
 
     /// The row as it is; `None` when it cannot be read.
     pub async fn read(&self) -> Option<Generation> {
-        if self.recorded { self.ledger.get(&self.caller, &self.id).await.ok() } else { None }
+        if self.recorded {
+            self.ledger.get(&self.caller, &self.id).await.ok()
+        } else {
+            None
+        }
     }
 
     async fn write(&self, write: Write) -> Option<Told> {

@@ -10,8 +10,13 @@ const MIN_RUN: usize = 64;
 /// Length of what a `data:` URL carries; `None` when the text is none.
 pub(super) fn data_url(content: &str) -> Option<usize> {
     let content = content.trim_start();
-    let rest = content.get(..5).filter(|head| head.eq_ignore_ascii_case("data:")).and_then(|_| content.get(5..))?;
-    let Some((head, payload)) = rest.split_once(',') else { return Some(rest.len()) };
+    let rest = content
+        .get(..5)
+        .filter(|head| head.eq_ignore_ascii_case("data:"))
+        .and_then(|_| content.get(5..))?;
+    let Some((head, payload)) = rest.split_once(',') else {
+        return Some(rest.len());
+    };
     if head.to_ascii_lowercase().ends_with(";base64") {
         Some(base64_length(payload.trim_end(), 0).unwrap_or(payload.len()))
     } else {
@@ -25,7 +30,9 @@ fn percent_decoded_length(payload: &str) -> usize {
     let mut at = 0;
     while at < bytes.len() {
         let escaped = bytes.get(at) == Some(&b'%')
-            && bytes.get(at + 1..at + 3).is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
+            && bytes
+                .get(at + 1..at + 3)
+                .is_some_and(|pair| pair.iter().all(u8::is_ascii_hexdigit));
         at += if escaped { 3 } else { 1 };
         length += 1;
     }
@@ -35,8 +42,14 @@ fn percent_decoded_length(payload: &str) -> usize {
 /// Decoded length of a base64 text of at least `min` letters; `None` when it is none. Line ends inside do not count;
 /// one alphabet only, with legal padding or none.
 pub(super) fn base64_length(content: &str, min: usize) -> Option<usize> {
-    let letters: Vec<u8> = content.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
-    let body = letters.iter().rposition(|byte| *byte != b'=').map_or(0, |last| last + 1);
+    let letters: Vec<u8> = content
+        .bytes()
+        .filter(|byte| !matches!(byte, b'\r' | b'\n'))
+        .collect();
+    let body = letters
+        .iter()
+        .rposition(|byte| *byte != b'=')
+        .map_or(0, |last| last + 1);
     let padding = letters.len() - body;
     let (mut standard, mut url_safe) = (true, true);
     for byte in letters.get(..body)? {
@@ -47,7 +60,7 @@ pub(super) fn base64_length(content: &str, min: usize) -> Option<usize> {
             _ => return None,
         }
     }
-    let legal = padding == 0 || (padding <= 2 && letters.len() % 4 == 0);
+    let legal = padding == 0 || (padding <= 2 && letters.len().is_multiple_of(4));
     let whole = body % 4 != 1;
     (letters.len() >= min && (standard || url_safe) && legal && whole).then_some(body * 3 / 4)
 }
@@ -56,18 +69,24 @@ pub(super) fn base64_length(content: &str, min: usize) -> Option<usize> {
 pub(super) fn without_signature(content: &str) -> Option<String> {
     let trimmed = content.trim();
     let scheme = trimmed.get(..8)?.to_ascii_lowercase();
-    if !(scheme.starts_with("http://") || scheme.starts_with("https://")) || trimmed.contains(char::is_whitespace) {
+    if !(scheme.starts_with("http://") || scheme.starts_with("https://"))
+        || trimmed.contains(char::is_whitespace)
+    {
         return None;
     }
     let url = Url::parse(trimmed).ok()?;
-    let signed = url.query_pairs().any(|(key, _)| is_signature(&key.to_ascii_lowercase()));
+    let signed = url
+        .query_pairs()
+        .any(|(key, _)| is_signature(&key.to_ascii_lowercase()));
     let (address, _) = trimmed.split_once('?')?;
     signed.then(|| format!("{address}?redacted"))
 }
 
 fn is_signature(key: &str) -> bool {
-    matches!(key, "sig" | "token" | "key" | "api_key" | "apikey" | "se" | "policy")
-        || key.ends_with("signature")
+    matches!(
+        key,
+        "sig" | "token" | "key" | "api_key" | "apikey" | "se" | "policy"
+    ) || key.ends_with("signature")
         || key.ends_with("_token")
         || key.starts_with("x-amz-")
         || key.starts_with("x-goog-")
@@ -99,15 +118,26 @@ pub fn scrub(message: &str, secrets: &[&str]) -> String {
 }
 
 fn is_border(letter: char) -> bool {
-    letter.is_whitespace() || matches!(letter, '"' | '\'' | '(' | ')' | '<' | '>' | '`' | '[' | ']' | '{' | '}')
+    letter.is_whitespace()
+        || matches!(
+            letter,
+            '"' | '\'' | '(' | ')' | '<' | '>' | '`' | '[' | ']' | '{' | '}'
+        )
 }
 
 fn scrub_word(word: &str) -> String {
-    if let Some(at) = word.to_ascii_lowercase().find("data:").filter(|at| word.get(at + 5..).is_some_and(|w| w.contains(','))) {
+    if let Some(at) = word
+        .to_ascii_lowercase()
+        .find("data:")
+        .filter(|at| word.get(at + 5..).is_some_and(|w| w.contains(',')))
+    {
         let (before, media) = word.split_at(at);
         return format!("{before}[{} bytes]", data_url(media).unwrap_or(0));
     }
-    if let Some(at) = word.find("sk-").filter(|at| word.get(..*at).is_some_and(|before| !before.ends_with(char::is_alphanumeric))) {
+    if let Some(at) = word.find("sk-").filter(|at| {
+        word.get(..*at)
+            .is_some_and(|before| !before.ends_with(char::is_alphanumeric))
+    }) {
         return format!("{}[redacted]", word.get(..at).unwrap_or_default());
     }
     if let Some(at) = word.find("http")
@@ -116,7 +146,8 @@ fn scrub_word(word: &str) -> String {
     {
         return format!("{before}{bare}");
     }
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let is_letter =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
     if word.len() >= MIN_RUN && word.bytes().all(is_letter) {
         return format!("[{} bytes]", word.len() * 3 / 4);
     }
