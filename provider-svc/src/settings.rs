@@ -171,8 +171,18 @@ mod tests {
             .load::<Settings>()
             .expect("valid");
         let Settings { sketch, openai, .. } = &loaded.settings;
-        assert_eq!((sketch.delay_ms, sketch.fail_match.as_str(), sketch.bill_on_failure), (1_500, "storm", true));
-        assert_eq!((openai.base_url.as_str(), openai.api_key.is_some()), ("http://127.0.0.1:11434/v1", true));
+        assert_eq!(
+            (
+                sketch.delay_ms,
+                sketch.fail_match.as_str(),
+                sketch.bill_on_failure
+            ),
+            (1_500, "storm", true)
+        );
+        assert_eq!(
+            (openai.base_url.as_str(), openai.api_key.is_some()),
+            ("http://127.0.0.1:11434/v1", true)
+        );
         assert!(!loaded.print().contains("sk-1"));
     }
 }

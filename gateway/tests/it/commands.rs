@@ -41,7 +41,7 @@ async fn w_030_a_run_is_acknowledged_and_ends_with_one_terminal_frame() {
             json!({"workflow_id": "W", "job_id": "J", "params": {}}),
         )
         .await;
-    let frames = socket.to_the_end().await;
+    let frames = socket.until_the_end().await;
     assert!(frames.contains(&json!({"message": "Job started", "workflow_id": "W"})));
     let running =
         json!({"type": "job_update", "job_id": "J", "workflow_id": "W", "job_seq": 1, "status": "running"});
@@ -59,7 +59,7 @@ async fn w_031_the_mobile_frame_is_taken() {
     socket
         .send(json!({"type": "run_job", "command": "run_job", "data": data, "extra": 1}))
         .await;
-    let frames = socket.to_the_end().await;
+    let frames = socket.until_the_end().await;
     assert!(frames.contains(&json!({"message": "Job started", "workflow_id": "W"})));
 }
 
@@ -86,7 +86,7 @@ async fn w_033_a_graph_wins_and_the_workflow_is_the_routing_key() {
         )
         .await;
     for frame in socket
-        .to_the_end()
+        .until_the_end()
         .await
         .iter()
         .filter(|frame| frame.get("type").is_some())
@@ -116,7 +116,7 @@ async fn a_run_without_an_id_gets_one_and_params_arrive_without_loss() {
     let mut pack = Vec::new();
     rmpv::encode::write_value(&mut pack, &command).expect("packed");
     socket.send_raw(Message::binary(pack)).await;
-    let frames = socket.to_the_end().await;
+    let frames = socket.until_the_end().await;
     let job_id = frames.last().expect("last")["job_id"]
         .as_str()
         .expect("id")
@@ -168,7 +168,7 @@ async fn w_037_a_running_run_is_cancelled_and_nothing_follows() {
     socket
         .command("cancel_job", json!({"job_id": "J", "workflow_id": "W"}))
         .await;
-    let mut frames = vec![socket.next().await, socket.next().await];
+    let mut frames = [socket.next().await, socket.next().await];
     frames.sort_by_key(|frame| frame["job_seq"].as_i64());
     let ack = json!({"message": "Job cancellation requested", "job_id": "J", "workflow_id": "W"});
     assert_eq!(frames[0], ack);

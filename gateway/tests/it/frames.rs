@@ -200,7 +200,7 @@ async fn w_070_the_simple_run_is_told_in_exactly_these_frames_in_both_modes() {
     )
     .await;
     let mut binary = stack.socket().await;
-    let mut frames = text.to_the_end().await;
+    let mut frames = text.until_the_end().await;
     frames.retain(|frame| frame.get("type").is_some());
     let golden = golden();
     for (frame, expected) in frames.iter().zip(&golden) {
@@ -208,7 +208,7 @@ async fn w_070_the_simple_run_is_told_in_exactly_these_frames_in_both_modes() {
     }
     assert_eq!(frames.len(), golden.len());
     binary.command("reconnect_job", json!({"job_id": "J"})).await;
-    let mut frames = binary.to_the_end().await;
+    let mut frames = binary.until_the_end().await;
     frames.retain(|frame| frame.get("job_seq").is_some());
     assert_eq!(frames, golden);
 }

@@ -205,5 +205,5 @@ async fn r_012_a_viewer_that_does_not_read_what_must_be_read_is_cut_off() {
     stack.fakes.emit("J", job_update(JobStatus::Completed));
     let mut other = stack.socket().await;
     other.command("reconnect_job", json!({"job_id": "J"})).await;
-    assert_eq!(other.to_the_end().await.last().expect("last")["job_seq"], 401);
+    assert_eq!(other.until_the_end().await.last().expect("last")["job_seq"], 401);
 }

@@ -34,7 +34,7 @@ async fn w_044_to_046_a_reader_that_comes_back_gets_what_it_missed_and_then_the_
         .until(|frame| frame["message"] == "Reconnecting to job J")
         .await;
     stack.fakes.emit("J", job_update(JobStatus::Completed));
-    assert_eq!(seqs(&socket.to_the_end().await), [41]);
+    assert_eq!(seqs(&socket.until_the_end().await), [41]);
 }
 
 #[tokio::test]
@@ -44,7 +44,7 @@ async fn w_047_a_run_that_ended_is_replayed_with_its_last_frame() {
     stack.fakes.emit("J", job_update(JobStatus::Completed));
     let mut socket = stack.socket().await;
     socket.command("reconnect_job", json!({"job_id": "J"})).await;
-    let frames = socket.to_the_end().await;
+    let frames = socket.until_the_end().await;
     assert_eq!(frames[0]["status"], "finished");
     assert_eq!(seqs(&frames), [1, 2, 3]);
     socket.is_quiet().await;
@@ -86,7 +86,7 @@ async fn w_049_a_client_that_polls_gets_nothing_twice_and_others_everything_agai
         assert!(seqs(&frames).is_empty());
     }
     stack.fakes.emit("J", job_update(JobStatus::Completed));
-    assert_eq!(seqs(&socket.to_the_end().await), [2]);
+    assert_eq!(seqs(&socket.until_the_end().await), [2]);
 
     socket
         .command("run_job", json!({"graph": graph(), "job_id": "K"}))
@@ -95,8 +95,9 @@ async fn w_049_a_client_that_polls_gets_nothing_twice_and_others_everything_agai
     socket.command("reconnect_job", json!({"job_id": "K"})).await;
     assert_eq!(seqs(&socket.until(|frame| frame["job_seq"] == 1).await), [1]);
     stack.fakes.emit("K", job_update(JobStatus::Completed));
-    let rest = socket.to_the_end().await;
+    let rest = socket.until_the_end().await;
     assert_eq!(seqs(&rest), [2], "one reading at a time: {rest:?}");
+    socket.is_quiet().await;
 }
 
 #[tokio::test]
@@ -116,7 +117,7 @@ async fn w_050_a_second_viewer_takes_nothing_away_and_a_run_outlives_its_socket(
     assert_eq!(second.until(|frame| frame["job_seq"] == 2).await.len(), 1);
     drop(first);
     stack.fakes.emit("J", job_update(JobStatus::Completed));
-    assert_eq!(seqs(&second.to_the_end().await), [3]);
+    assert_eq!(seqs(&second.until_the_end().await), [3]);
     assert_eq!(stack.fakes.status_of("J"), JobStatus::Completed);
 }
 
@@ -145,9 +146,9 @@ async fn w_060_the_same_run_again_is_a_replay_and_another_one_is_refused() {
     let mut socket = stack.socket().await;
     let data = json!({"graph": graph(), "job_id": "J"});
     socket.command("run_job", data.clone()).await;
-    socket.to_the_end().await;
+    socket.until_the_end().await;
     socket.command("run_job", data).await;
-    let frames = socket.to_the_end().await;
+    let frames = socket.until_the_end().await;
     assert_eq!(frames[0]["type"], "job_resumed");
     assert_eq!(seqs(&frames), [1, 2]);
     assert_eq!(*stack.fakes.started.lock().expect("lock"), 1);

@@ -126,7 +126,7 @@ async fn w_011_bytes_of_a_result_are_bytes_or_integers() {
     let mut text = stack.text_socket().await;
     text.command("run_job", json!({"graph": graph(), "job_id": "J"}))
         .await;
-    let frames = text.to_the_end().await;
+    let frames = text.until_the_end().await;
     assert_eq!(
         frames.last().expect("last")["result"]["outputs"]["raw"],
         json!([[1, 255]])
@@ -204,6 +204,6 @@ async fn w_017_a_socket_without_work_is_closed_when_the_process_stops() {
     );
     assert_eq!(stack.fakes.count_of_runs(), 1);
     stack.fakes.emit("J", job_update(JobStatus::Completed));
-    busy.to_the_end().await;
+    busy.until_the_end().await;
     assert_eq!(busy.closed().await, (1012, "Server draining".to_owned()));
 }

@@ -191,7 +191,7 @@ impl Socket {
     }
 
     /// Frames up to and with the last of a run.
-    pub async fn to_the_end(&mut self) -> Vec<Value> {
+    pub async fn until_the_end(&mut self) -> Vec<Value> {
         self.until(|frame| {
             let over = ["completed", "failed", "cancelled"];
             frame["type"] == "job_update" && over.contains(&frame["status"].as_str().unwrap_or_default())

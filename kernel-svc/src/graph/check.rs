@@ -29,7 +29,9 @@ pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
     let correlated = correlate(&graph).err().unwrap_or_default();
     // One fault found twice is told once, in the words of the structural rules.
     let told = |code: &str, issue: &Issue| {
-        structural.iter().any(|other| other.code == code && other.node_id == issue.node_id)
+        structural
+            .iter()
+            .any(|other| other.code == code && other.node_id == issue.node_id)
     };
     issues.extend(correlated.into_iter().filter(|issue| match issue.code.as_str() {
         "graph.cycle" => !told("graph.cycle", issue) && !told("graph.self_loop", issue),
@@ -57,7 +59,11 @@ impl Rejection {
     fn of(issues: Vec<Issue>) -> Self {
         let code = issues.first().map(|issue| issue.code.clone()).unwrap_or_default();
         let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
-        Self { code, message: texts.join("; "), issues }
+        Self {
+            code,
+            message: texts.join("; "),
+            issues,
+        }
     }
 }
 
@@ -87,13 +93,30 @@ pub fn prepare(graph: HydratedGraph, params: &Map) -> Result<Prepared, Rejection
         whole
     });
     let facts = correlate(&graph).map_err(Rejection::of)?;
-    let reject = |issues: Vec<Issue>| if issues.is_empty() { Ok(()) } else { Err(Rejection::of(issues)) };
+    let reject = |issues: Vec<Issue>| {
+        if issues.is_empty() {
+            Ok(())
+        } else {
+            Err(Rejection::of(issues))
+        }
+    };
     reject(validate(&graph))?;
-    reject(missing_inputs(&graph).into_iter().chain(wrong_params(&graph, params)).collect())?;
+    reject(
+        missing_inputs(&graph)
+            .into_iter()
+            .chain(wrong_params(&graph, params))
+            .collect(),
+    )?;
     let missing = missing_params(&graph, params);
     if !missing.is_empty() {
         let message = super::required::missing_params_message(&graph, &missing);
-        return Err(Rejection { message, ..Rejection::of(missing) });
+        return Err(Rejection {
+            message,
+            ..Rejection::of(missing)
+        });
     }
-    Ok(Prepared { plan: Plan::new(&graph, facts), dropped_edges })
+    Ok(Prepared {
+        plan: Plan::new(&graph, facts),
+        dropped_edges,
+    })
 }

@@ -1,9 +1,6 @@
 //! Static correlation: which iterations the values of each handle belong to (kernel specification 4.2, 4.3, 4.6).
 
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use atelier_proto::kernel::v1::Issue;
 use indexmap::IndexMap;
@@ -11,74 +8,13 @@ use indexmap::IndexMap;
 use super::{
     facts::{Facts, HandleFacts, NodeFacts, OutputFacts, Repeat, Root, Scope},
     model::{HydratedGraph, Node, issue},
+    order::{names, order, places},
     types::is_list,
 };
 use crate::node::{Correlation, CorrelationKind, InputMode};
 
 /// The name of the whole execution as a source.
 const EXECUTION: &str = "__execution__";
-
-/// Places of the nodes by id; of equal ids the first counts.
-#[must_use]
-pub fn places(graph: &HydratedGraph) -> HashMap<Arc<str>, usize> {
-    let mut places = HashMap::with_capacity(graph.nodes.len());
-    for (at, node) in graph.nodes.iter().enumerate() {
-        places.entry(Arc::clone(&node.id)).or_insert(at);
-    }
-    places
-}
-
-/// The nodes in topological order over the chosen edges, or those on cycles and behind them, as far as they are.
-///
-/// # Errors
-/// The places of the nodes that could not be ordered and lie on a cycle.
-pub fn order(graph: &HydratedGraph, control: bool) -> Result<Vec<usize>, Vec<usize>> {
-    let places = places(graph);
-    let ends = |edge: &super::model::Edge| Some((*places.get(&edge.source)?, *places.get(&edge.target)?));
-    let pairs: Vec<_> = graph.edges.iter().filter(|edge| edge.control == control).filter_map(ends).collect();
-    let sorted = |forward: bool, among: &[usize]| {
-        let inside = |at: &usize| among.contains(at);
-        let mut open = vec![0_usize; graph.nodes.len()];
-        let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
-        for (source, target) in pairs.iter().filter(|(source, target)| among.is_empty() || (inside(source) && inside(target))) {
-            let (from, to) = if forward { (source, target) } else { (target, source) };
-            if let (Some(list), Some(count)) = (next.get_mut(*from), open.get_mut(*to)) {
-                list.push(*to);
-                *count += 1;
-            }
-        }
-        let all = || (0..graph.nodes.len()).filter(|at| among.is_empty() || inside(at));
-        let mut ready: VecDeque<usize> = all().filter(|at| open.get(*at) == Some(&0)).collect();
-        let mut done = Vec::new();
-        while let Some(at) = ready.pop_front() {
-            done.push(at);
-            for to in next.get(at).into_iter().flatten() {
-                if let Some(count) = open.get_mut(*to) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.push_back(*to);
-                    }
-                }
-            }
-        }
-        let left: Vec<usize> = all().filter(|at| open.get(*at).is_some_and(|count| *count > 0)).collect();
-        (done, left)
-    };
-    let (done, left) = sorted(true, &[]);
-    if left.is_empty() {
-        return Ok(done);
-    }
-    // What only lies behind a cycle is not on it.
-    let (_, cycle) = sorted(false, &left);
-    Err(if cycle.is_empty() { left } else { cycle })
-}
-
-/// Names of nodes, for a message.
-#[must_use]
-pub fn names(graph: &HydratedGraph, nodes: &[usize]) -> String {
-    let ids: Vec<&str> = nodes.iter().filter_map(|at| graph.nodes.get(*at)).map(|node| &*node.id).collect();
-    ids.join(", ")
-}
 
 /// Analyses a graph.
 ///
@@ -87,15 +23,30 @@ pub fn names(graph: &HydratedGraph, nodes: &[usize]) -> String {
 pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
     let order = order(graph, false).map_err(|cycle| {
         let node = cycle.first().and_then(|at| graph.nodes.get(*at));
-        let text = format!("data edges form a cycle through the nodes {}", names(graph, &cycle));
+        let text = format!(
+            "data edges form a cycle through the nodes {}",
+            names(graph, &cycle)
+        );
         vec![issue("graph.cycle", node, "", text)]
     })?;
     let places = places(graph);
     let nodes = vec![NodeFacts::default(); graph.nodes.len()];
-    let mut analysis = Analysis { graph, places, facts: Facts { roots: Vec::new(), nodes }, issues: Vec::new() };
+    let mut analysis = Analysis {
+        graph,
+        places,
+        facts: Facts {
+            roots: Vec::new(),
+            nodes,
+        },
+        issues: Vec::new(),
+    };
     let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
     for (at, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| !edge.control) {
-        if let Some(list) = analysis.places.get(&edge.target).and_then(|target| incoming.get_mut(*target)) {
+        if let Some(list) = analysis
+            .places
+            .get(&edge.target)
+            .and_then(|target| incoming.get_mut(*target))
+        {
             list.push(at);
         }
     }
@@ -108,7 +59,11 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
             }
         }
     }
-    if analysis.issues.is_empty() { Ok(analysis.facts) } else { Err(analysis.issues) }
+    if analysis.issues.is_empty() {
+        Ok(analysis.facts)
+    } else {
+        Err(analysis.issues)
+    }
 }
 
 struct Analysis<'a> {
@@ -126,10 +81,18 @@ impl Analysis<'_> {
     fn node(&mut self, node: &Node, edges: &[usize]) -> NodeFacts {
         let handles = self.handles(node, edges);
         let scope = self.invocation_scope(node, &handles);
-        let mut facts = NodeFacts { scope, handles, ..NodeFacts::default() };
+        let mut facts = NodeFacts {
+            scope,
+            handles,
+            ..NodeFacts::default()
+        };
         let buffered = node.meta.input_mode != Some(InputMode::Stream);
         self.repeats(node, &mut facts, buffered);
-        facts.outputs = node.outputs.keys().map(|name| self.output(node, name, &facts, buffered)).collect();
+        facts.outputs = node
+            .outputs
+            .keys()
+            .map(|name| self.output(node, name, &facts, buffered))
+            .collect();
         facts
     }
 
@@ -137,10 +100,16 @@ impl Analysis<'_> {
         let mut by_name: IndexMap<Arc<str>, Vec<usize>> = IndexMap::new();
         for at in edges {
             if let Some(edge) = self.graph.edges.get(*at) {
-                by_name.entry(Arc::clone(&edge.target_handle)).or_default().push(*at);
+                by_name
+                    .entry(Arc::clone(&edge.target_handle))
+                    .or_default()
+                    .push(*at);
             }
         }
-        by_name.into_iter().map(|(name, edges)| self.handle(node, name, edges)).collect()
+        by_name
+            .into_iter()
+            .map(|(name, edges)| self.handle(node, name, edges))
+            .collect()
     }
 
     fn handle(&mut self, node: &Node, name: Arc<str>, edges: Vec<usize>) -> HandleFacts {
@@ -154,34 +123,61 @@ impl Analysis<'_> {
             self.report("corr.multi_edge_scalar", node, &name, text);
         }
         let sources: Vec<(Scope, Repeat)> = edges.iter().map(|edge| self.source(*edge)).collect();
-        let longest = sources.iter().map(|(scope, _)| scope).max_by_key(|scope| scope.len());
+        let longest = sources
+            .iter()
+            .map(|(scope, _)| scope)
+            .max_by_key(|scope| scope.len());
         let scope = longest.cloned().unwrap_or_default();
         if sources.iter().any(|(other, _)| !other.comparable(&scope)) {
-            let text = format!("the edges into list input {name} of node {} come from unrelated iterations", node.id);
+            let text = format!(
+                "the edges into list input {name} of node {} come from unrelated iterations",
+                node.id
+            );
             self.report("corr.list_incomparable", node, &name, text);
         }
         let at_scope = sources.iter().filter(|(other, _)| *other == scope);
         let repeats = at_scope.map(|(_, repeats)| *repeats).max().unwrap_or_default();
-        HandleFacts { name, scope, repeats, list, edges }
+        HandleFacts {
+            name,
+            scope,
+            repeats,
+            list,
+            edges,
+        }
     }
 
     /// Scope and repetition of what an edge carries; nothing is known of an undeclared output.
     fn source(&self, edge: usize) -> (Scope, Repeat) {
         let output = self.graph.edges.get(edge).and_then(|edge| {
             let facts = self.facts.nodes.get(*self.places.get(&edge.source)?)?;
-            facts.outputs.iter().find(|output| output.name == edge.source_handle)
+            facts
+                .outputs
+                .iter()
+                .find(|output| output.name == edge.source_handle)
         });
-        output.map(|output| (output.scope.clone(), output.repeats)).unwrap_or_default()
+        output
+            .map(|output| (output.scope.clone(), output.repeats))
+            .unwrap_or_default()
     }
 
     fn invocation_scope(&mut self, node: &Node, handles: &[HandleFacts]) -> Scope {
         let scoped: Vec<&HandleFacts> = handles.iter().filter(|handle| !handle.scope.is_empty()).collect();
-        let Some(first) = scoped.first() else { return Scope::default() };
+        let Some(first) = scoped.first() else {
+            return Scope::default();
+        };
         if node.flags.join {
-            return scoped.iter().fold(first.scope.clone(), |common, handle| common.common(&handle.scope));
+            return scoped
+                .iter()
+                .fold(first.scope.clone(), |common, handle| common.common(&handle.scope));
         }
-        let longest = scoped.iter().max_by_key(|handle| handle.scope.len()).unwrap_or(first);
-        for handle in scoped.iter().filter(|handle| !handle.scope.comparable(&longest.scope)) {
+        let longest = scoped
+            .iter()
+            .max_by_key(|handle| handle.scope.len())
+            .unwrap_or(first);
+        for handle in scoped
+            .iter()
+            .filter(|handle| !handle.scope.comparable(&longest.scope))
+        {
             let text = format!(
                 "inputs {} and {} of node {} belong to unrelated iterations; join them with Zip (by position) or Cross \
                  (every pair)",
@@ -200,7 +196,13 @@ impl Analysis<'_> {
             found.map(|(at, _)| at).collect::<Vec<_>>()
         };
         let (genuine, inherited) = (at_scope(Repeat::Genuine), at_scope(Repeat::Inherited));
-        let name = |at: &usize| facts.handles.get(*at).map(|handle| handle.name.to_string()).unwrap_or_default();
+        let name = |at: &usize| {
+            facts
+                .handles
+                .get(*at)
+                .map(|handle| handle.name.to_string())
+                .unwrap_or_default()
+        };
         let list = |at: &usize| facts.handles.get(*at).is_some_and(|handle| handle.list);
         if buffered {
             if let [first, second, ..] = genuine.as_slice() {
@@ -215,11 +217,17 @@ impl Analysis<'_> {
             if let [only] = genuine.as_slice()
                 && list(only)
             {
-                let text = format!("list input {} of node {} brings several values for one item", name(only), node.id);
+                let text = format!(
+                    "list input {} of node {} brings several values for one item",
+                    name(only),
+                    node.id
+                );
                 self.report("corr.repeating_list", node, &name(only), text);
             }
             let outer = facts.handles.iter().filter(|handle| {
-                handle.repeats == Repeat::Genuine && !handle.scope.is_empty() && handle.scope.len() < facts.scope.len()
+                handle.repeats == Repeat::Genuine
+                    && !handle.scope.is_empty()
+                    && handle.scope.len() < facts.scope.len()
             });
             for handle in outer {
                 let text = format!(
@@ -237,7 +245,10 @@ impl Analysis<'_> {
         };
         if genuine.is_empty() && weak.len() > 1 {
             let names: Vec<String> = weak.iter().map(name).collect();
-            let text = format!("inputs {} repeat and cannot be paired; each is read at its latest value", names.join(" and "));
+            let text = format!(
+                "inputs {} repeat and cannot be paired; each is read at its latest value",
+                names.join(" and ")
+            );
             facts.warnings.push(text);
         }
     }
@@ -253,17 +264,30 @@ impl Analysis<'_> {
         let rule = declared.unwrap_or(&single);
         let source_name = rule.source.as_deref().unwrap_or_default();
         if source_name.is_empty() {
-            let text = format!("output {name} of node type {} does not say what it is derived from", node.node_type);
+            let text = format!(
+                "output {name} of node type {} does not say what it is derived from",
+                node.node_type
+            );
             self.report("corr.source_missing", node, name, text);
         }
         let execution = source_name == EXECUTION;
-        let source = facts.handles.iter().position(|handle| &*handle.name == source_name).filter(|_| !execution);
+        let source = facts
+            .handles
+            .iter()
+            .position(|handle| &*handle.name == source_name)
+            .filter(|_| !execution);
         let (base, inherited) = match source.and_then(|at| facts.handles.get(at)) {
             Some(handle) => (handle.scope.clone(), handle.repeats),
             None if execution => (facts.scope.clone(), execution_repeats(facts)),
             None => (Scope::default(), Repeat::No),
         };
-        self.check_rule(node, name, rule, source.and_then(|at| facts.handles.get(at)), buffered);
+        self.check_rule(
+            node,
+            name,
+            rule,
+            source.and_then(|at| facts.handles.get(at)),
+            buffered,
+        );
         let mut output = OutputFacts {
             name: name.into(),
             kind: rule.kind,
@@ -288,8 +312,15 @@ impl Analysis<'_> {
         }
         if node.flags.controlled {
             output.scope = Scope::default();
-            output.repeats = if declared.is_none() { Repeat::Inherited } else { Repeat::No };
-        } else if buffered && rule.kind != CorrelationKind::Aggregate && output.scope.narrower_than(&facts.scope) {
+            output.repeats = if declared.is_none() {
+                Repeat::Inherited
+            } else {
+                Repeat::No
+            };
+        } else if buffered
+            && rule.kind != CorrelationKind::Aggregate
+            && output.scope.narrower_than(&facts.scope)
+        {
             let text = format!(
                 "output {name} of node {} would lose an iteration that the node runs in; only an aggregate of a streaming \
                  node may do that",
@@ -300,26 +331,41 @@ impl Analysis<'_> {
         output
     }
 
-    fn check_rule(&mut self, node: &Node, name: &str, rule: &Correlation, source: Option<&HandleFacts>, buffered: bool) {
+    fn check_rule(
+        &mut self,
+        node: &Node,
+        name: &str,
+        rule: &Correlation,
+        source: Option<&HandleFacts>,
+        buffered: bool,
+    ) {
         let ty = &node.node_type;
         match rule.kind {
             CorrelationKind::Forward => {
                 if rule.source.as_deref() == Some(EXECUTION) {
-                    let text = format!("output {name} of node type {ty} forwards the whole execution instead of an input");
+                    let text = format!(
+                        "output {name} of node type {ty} forwards the whole execution instead of an input"
+                    );
                     self.report("corr.forward_execution", node, name, text);
                 }
                 if let Some(handle) = source.filter(|handle| handle.list) {
-                    let text = format!("output {name} of node {} forwards input {}, which has several edges", node.id, handle.name);
+                    let text = format!(
+                        "output {name} of node {} forwards input {}, which has several edges",
+                        node.id, handle.name
+                    );
                     self.report("corr.forward_multi_edge", node, name, text);
                 }
             }
             CorrelationKind::Aggregate => {
                 if !rule.collapse_innermost {
-                    let text = format!("output {name} of node type {ty} aggregates without saying which iteration");
+                    let text =
+                        format!("output {name} of node type {ty} aggregates without saying which iteration");
                     self.report("corr.aggregate_collapse_missing", node, name, text);
                 }
                 if buffered {
-                    let text = format!("output {name} of node type {ty} aggregates, but the node does not read a stream");
+                    let text = format!(
+                        "output {name} of node type {ty} aggregates, but the node does not read a stream"
+                    );
                     self.report("corr.aggregate_on_buffered", node, name, text);
                 }
             }
@@ -329,10 +375,15 @@ impl Analysis<'_> {
 
     fn root(&mut self, node: &Node, group: &str) -> Root {
         let name: Arc<str> = format!("{}:{group}", node.id).into();
-        let at = self.facts.roots.iter().position(|root| *root == name).unwrap_or_else(|| {
-            self.facts.roots.push(name);
-            self.facts.roots.len() - 1
-        });
+        let at = self
+            .facts
+            .roots
+            .iter()
+            .position(|root| *root == name)
+            .unwrap_or_else(|| {
+                self.facts.roots.push(name);
+                self.facts.roots.len() - 1
+            });
         Root(u32::try_from(at).unwrap_or(u32::MAX))
     }
 }
@@ -341,5 +392,9 @@ impl Analysis<'_> {
 fn execution_repeats(facts: &NodeFacts) -> Repeat {
     let at_scope = facts.handles.iter().filter(|handle| handle.scope == facts.scope);
     let strongest = at_scope.map(|handle| handle.repeats).max().unwrap_or_default();
-    if facts.scope.is_empty() && strongest == Repeat::Genuine { Repeat::Inherited } else { strongest }
+    if facts.scope.is_empty() && strongest == Repeat::Genuine {
+        Repeat::Inherited
+    } else {
+        strongest
+    }
 }

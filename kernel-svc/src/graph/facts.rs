@@ -25,12 +25,24 @@ impl Scope {
     /// The longest beginning that both share.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
-        Self(self.0.iter().zip(&other.0).take_while(|(left, right)| left == right).map(|(root, _)| *root).collect())
+        Self(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .take_while(|(left, right)| left == right)
+                .map(|(root, _)| *root)
+                .collect(),
+        )
     }
     /// The scope without its innermost iteration.
     #[must_use]
     pub fn parent(&self) -> Self {
-        Self(self.0.split_last().map(|(_, outer)| outer.to_vec()).unwrap_or_default())
+        Self(
+            self.0
+                .split_last()
+                .map(|(_, outer)| outer.to_vec())
+                .unwrap_or_default(),
+        )
     }
     /// The innermost iteration.
     #[must_use]

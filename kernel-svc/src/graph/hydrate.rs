@@ -12,7 +12,11 @@ use crate::node::{NodeMeta, Registry};
 /// A control edge makes its target a controlled node.
 #[must_use]
 pub fn hydrate(raw: &RawGraph, registry: &Registry) -> HydratedGraph {
-    let mut nodes: Vec<Node> = raw.nodes.iter().map(|node| hydrate_node(node, registry)).collect();
+    let mut nodes: Vec<Node> = raw
+        .nodes
+        .iter()
+        .map(|node| hydrate_node(node, registry))
+        .collect();
     let edges: Vec<Edge> = raw.edges.iter().map(edge).collect();
     for node in &mut nodes {
         node.flags.controlled |= edges.iter().any(|edge| edge.control && edge.target == node.id);
@@ -21,7 +25,14 @@ pub fn hydrate(raw: &RawGraph, registry: &Registry) -> HydratedGraph {
 }
 
 fn edge(raw: &RawEdge) -> Edge {
-    let RawEdge { id, source, source_handle, target, target_handle, control } = raw;
+    let RawEdge {
+        id,
+        source,
+        source_handle,
+        target,
+        target_handle,
+        control,
+    } = raw;
     Edge {
         id: id.as_str().into(),
         source: source.as_str().into(),
@@ -33,7 +44,12 @@ fn edge(raw: &RawEdge) -> Edge {
 }
 
 fn hydrate_node(raw: &RawNode, registry: &Registry) -> Node {
-    let unknown = || Arc::new(NodeMeta { node_type: raw.node_type.clone(), ..NodeMeta::default() });
+    let unknown = || {
+        Arc::new(NodeMeta {
+            node_type: raw.node_type.clone(),
+            ..NodeMeta::default()
+        })
+    };
     let meta = registry.meta(&raw.node_type).map_or_else(unknown, Arc::clone);
     let flag = |registry: Option<bool>, saved: Option<bool>| registry.or(saved).unwrap_or(false);
     let flags = Flags {
@@ -42,17 +58,33 @@ fn hydrate_node(raw: &RawNode, registry: &Registry) -> Node {
         controlled: flag(meta.controlled, raw.flags.controlled),
         join: flag(meta.join, raw.flags.join),
     };
-    let mut outputs: IndexMap<String, Arc<str>> =
-        meta.outputs.iter().map(|output| (output.name.clone(), output.ty.as_str().into())).collect();
-    outputs.extend(raw.outputs.iter().map(|(name, ty)| (name.clone(), ty.as_str().into())));
+    let mut outputs: IndexMap<String, Arc<str>> = meta
+        .outputs
+        .iter()
+        .map(|output| (output.name.clone(), output.ty.as_str().into()))
+        .collect();
+    outputs.extend(
+        raw.outputs
+            .iter()
+            .map(|(name, ty)| (name.clone(), ty.as_str().into())),
+    );
     for (name, ty) in &raw.dynamic_outputs {
         outputs.entry(name.clone()).or_insert_with(|| ty.as_str().into());
     }
-    let declared = meta.inputs.iter().map(|input| (input.name.clone(), input.ty.as_str().into()));
+    let declared = meta
+        .inputs
+        .iter()
+        .map(|input| (input.name.clone(), input.ty.as_str().into()));
     let mut inputs: IndexMap<String, Arc<str>> = declared.collect();
-    inputs.extend(raw.inputs.iter().map(|(name, ty)| (name.clone(), ty.as_str().into())));
+    inputs.extend(
+        raw.inputs
+            .iter()
+            .map(|(name, ty)| (name.clone(), ty.as_str().into())),
+    );
     for (name, slot) in &raw.dynamic_inputs {
-        inputs.entry(name.clone()).or_insert_with(|| slot.ty.as_str().into());
+        inputs
+            .entry(name.clone())
+            .or_insert_with(|| slot.ty.as_str().into());
     }
     inputs.shift_remove(CONTROL);
     Node {

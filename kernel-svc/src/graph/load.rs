@@ -35,17 +35,31 @@ pub struct Migration<'a> {
 
 fn problem(code: &str, node: &str, ty: &str, property: &str, message: String) -> Issue {
     let (node_id, node_type, property) = (node.to_owned(), ty.to_owned(), property.to_owned());
-    Issue { code: code.to_owned(), node_id, node_type, property, message }
+    Issue {
+        code: code.to_owned(),
+        node_id,
+        node_type,
+        property,
+        message,
+    }
 }
 
 /// Loads a workflow: `{nodes, edges}`, or an object whose `graph` is that.
 ///
 /// # Errors
 /// `graph.malformed` when it is no graph. In strict mode every node and edge that cannot be used, all at once.
-pub fn load(json: &Json, registry: &Registry, options: &LoadOptions<'_>) -> Result<HydratedGraph, Vec<Issue>> {
+pub fn load(
+    json: &Json,
+    registry: &Registry,
+    options: &LoadOptions<'_>,
+) -> Result<HydratedGraph, Vec<Issue>> {
     let mut issues = Vec::new();
     let graph = load_lenient(json, registry, options, &mut issues).map_err(|malformed| vec![malformed])?;
-    if options.strict && !issues.is_empty() { Err(issues) } else { Ok(graph) }
+    if options.strict && !issues.is_empty() {
+        Err(issues)
+    } else {
+        Ok(graph)
+    }
 }
 
 /// Loads what can be loaded and says what was dropped.
@@ -65,19 +79,34 @@ pub fn load_lenient(
         let known = registry.meta(&node.node_type).is_some();
         if !known {
             let text = format!("node {} has the unknown type {}", node.id, node.node_type);
-            issues.push(problem("graph.unknown_type", &node.id, &node.node_type, "type", text));
+            issues.push(problem(
+                "graph.unknown_type",
+                &node.id,
+                &node.node_type,
+                "type",
+                text,
+            ));
         }
         known
     });
     if options.forbid_unknown_properties {
-        raw.nodes.iter_mut().for_each(|node| forbid_unknown_properties(node, registry, issues));
+        raw.nodes
+            .iter_mut()
+            .for_each(|node| forbid_unknown_properties(node, registry, issues));
     }
     let kept: HashSet<String> = raw.nodes.iter().map(|node| node.id.clone()).collect();
     raw.edges.retain(|edge| {
         for (node, end) in [(&edge.source, "source"), (&edge.target, "target")] {
             if !all.contains(node) {
-                let text = format!("edge {} names the node {node} as its {end}, but there is no such node", edge.id);
-                let handle = if end == "source" { &edge.source_handle } else { &edge.target_handle };
+                let text = format!(
+                    "edge {} names the node {node} as its {end}, but there is no such node",
+                    edge.id
+                );
+                let handle = if end == "source" {
+                    &edge.source_handle
+                } else {
+                    &edge.target_handle
+                };
                 issues.push(problem("graph.unknown_endpoint", node, "", handle, text));
             }
         }
@@ -92,10 +121,17 @@ pub fn load_lenient(
 /// # Errors
 /// `graph.malformed` when it is no object with `nodes` and `edges`.
 pub fn parse(json: &Json, issues: &mut Vec<Issue>) -> Result<RawGraph, Issue> {
-    let graph = json.get("graph").filter(|graph| graph.is_object()).unwrap_or(json);
+    let graph = json
+        .get("graph")
+        .filter(|graph| graph.is_object())
+        .unwrap_or(json);
     let list = |key: &str| {
-        let text = format!("a graph is an object with the lists nodes and edges; {key} is missing or no list");
-        graph.get(key).and_then(Json::as_array).ok_or_else(|| problem("graph.malformed", "", "", key, text))
+        let text =
+            format!("a graph is an object with the lists nodes and edges; {key} is missing or no list");
+        graph
+            .get(key)
+            .and_then(Json::as_array)
+            .ok_or_else(|| problem("graph.malformed", "", "", key, text))
     };
     let (nodes, edges) = (list("nodes")?, list("edges")?);
     let mut raw = RawGraph::default();
@@ -113,7 +149,8 @@ pub fn parse(json: &Json, issues: &mut Vec<Issue>) -> Result<RawGraph, Issue> {
         match RawEdge::from_json(json) {
             Some(edge) => raw.edges.push(edge),
             None => {
-                let text = format!("edge number {at} needs the texts source, sourceHandle, target and targetHandle");
+                let text =
+                    format!("edge number {at} needs the texts source, sourceHandle, target and targetHandle");
                 issues.push(problem("graph.malformed", "", "", "edges", text));
             }
         }
@@ -124,7 +161,12 @@ pub fn parse(json: &Json, issues: &mut Vec<Issue>) -> Result<RawGraph, Issue> {
 fn migrate(raw: &mut RawGraph, migrations: &[Migration<'_>]) {
     let mut renamed: HashMap<String, &[(&str, &str)]> = HashMap::new();
     for node in &mut raw.nodes {
-        let Some(found) = migrations.iter().find(|migration| migration.from == node.node_type) else { continue };
+        let Some(found) = migrations
+            .iter()
+            .find(|migration| migration.from == node.node_type)
+        else {
+            continue;
+        };
         found.to.clone_into(&mut node.node_type);
         renamed.insert(node.id.clone(), found.renames);
         for (old, name) in found.renames {
@@ -136,7 +178,9 @@ fn migrate(raw: &mut RawGraph, migrations: &[Migration<'_>]) {
         }
     }
     for edge in raw.edges.iter_mut().filter(|edge| !edge.control) {
-        let rename = renamed.get(&edge.target).and_then(|all| all.iter().find(|(old, _)| *old == edge.target_handle));
+        let rename = renamed
+            .get(&edge.target)
+            .and_then(|all| all.iter().find(|(old, _)| *old == edge.target_handle));
         if let Some((_, name)) = rename {
             (*name).clone_into(&mut edge.target_handle);
         }
@@ -144,11 +188,19 @@ fn migrate(raw: &mut RawGraph, migrations: &[Migration<'_>]) {
 }
 
 fn forbid_unknown_properties(node: &mut RawNode, registry: &Registry, issues: &mut Vec<Issue>) {
-    let Some(meta) = registry.meta(&node.node_type) else { return };
+    let Some(meta) = registry.meta(&node.node_type) else {
+        return;
+    };
     if meta.dynamic_inputs || meta.inputs.is_empty() {
         return;
     }
-    let RawNode { id, node_type, properties, dynamic_inputs, .. } = node;
+    let RawNode {
+        id,
+        node_type,
+        properties,
+        dynamic_inputs,
+        ..
+    } = node;
     properties.retain(|name, _| {
         let known = meta.inputs.iter().any(|input| input.name == *name) || dynamic_inputs.contains_key(name);
         if !known {
@@ -161,7 +213,12 @@ fn forbid_unknown_properties(node: &mut RawNode, registry: &Registry, issues: &m
 
 /// Removes the static values of handles that an edge feeds: the edge wins.
 fn prune(raw: &mut RawGraph) {
-    let at: HashMap<String, usize> = raw.nodes.iter().enumerate().map(|(at, node)| (node.id.clone(), at)).collect();
+    let at: HashMap<String, usize> = raw
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(at, node)| (node.id.clone(), at))
+        .collect();
     for edge in &raw.edges {
         if let Some(node) = at.get(&edge.target).and_then(|at| raw.nodes.get_mut(*at)) {
             node.properties.shift_remove(&edge.target_handle);

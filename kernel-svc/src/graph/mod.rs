@@ -9,6 +9,7 @@ pub mod facts;
 pub mod hydrate;
 pub mod load;
 pub mod model;
+pub mod order;
 pub mod plan;
 pub mod required;
 pub mod types;

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use atelier_proto::{kernel::v1::Issue, value::{Map, from_json, map_from_json}};
+use atelier_proto::{
+    kernel::v1::Issue,
+    value::{Map, from_json, map_from_json},
+};
 use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json};
 
@@ -142,7 +145,10 @@ pub struct Node {
 
 /// How a node runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent flags of the file format")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "four independent flags of the file format"
+)]
 pub struct Flags {
     /// It drains its own inbox.
     pub streaming_input: bool,
@@ -185,7 +191,11 @@ impl Node {
     /// The trimmed property `name`, when there is one.
     #[must_use]
     pub fn property_name(&self) -> Option<&str> {
-        self.properties.get("name").and_then(|name| name.as_str()).map(str::trim).filter(|name| !name.is_empty())
+        self.properties
+            .get("name")
+            .and_then(|name| name.as_str())
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
     }
     /// What a parameter of the run is called to reach this input.
     #[must_use]
@@ -195,9 +205,15 @@ impl Node {
     /// Static values in order of precedence: defaults of the type, properties, dynamic properties.
     #[must_use]
     pub fn static_values(&self) -> Map {
-        let defaults = self.meta.inputs.iter().filter_map(|input| Some((input.name.clone(), input.default.clone()?)));
+        let defaults = self
+            .meta
+            .inputs
+            .iter()
+            .filter_map(|input| Some((input.name.clone(), input.default.clone()?)));
         let own = self.properties.iter().chain(self.dynamic_properties.iter());
-        defaults.chain(own.map(|(key, value)| (key.clone(), value.clone()))).collect()
+        defaults
+            .chain(own.map(|(key, value)| (key.clone(), value.clone())))
+            .collect()
     }
 }
 
@@ -219,35 +235,65 @@ fn type_text(json: &Json) -> Option<String> {
         Json::String(text) => Some(text.clone()),
         Json::Object(object) => {
             let name = type_text(object.get("type")?)?;
-            let args: Vec<_> = object.get("type_args")?.as_array()?.iter().filter_map(type_text).collect();
-            Some(if args.is_empty() { name } else { format!("{name}[{}]", args.join(", ")) })
+            let args: Vec<_> = object
+                .get("type_args")?
+                .as_array()?
+                .iter()
+                .filter_map(type_text)
+                .collect();
+            Some(if args.is_empty() {
+                name
+            } else {
+                format!("{name}[{}]", args.join(", "))
+            })
         }
         _ => None,
     }
     .or_else(|| type_text(json.get("type")?))
 }
 fn types(json: Option<&Json>) -> IndexMap<String, String> {
-    let Some(Json::Object(object)) = json else { return IndexMap::new() };
-    object.iter().filter_map(|(name, ty)| Some((name.clone(), type_text(ty)?))).collect()
+    let Some(Json::Object(object)) = json else {
+        return IndexMap::new();
+    };
+    object
+        .iter()
+        .filter_map(|(name, ty)| Some((name.clone(), type_text(ty)?)))
+        .collect()
 }
 fn text(object: &JsonMap<String, Json>, key: &str) -> Option<String> {
     object.get(key)?.as_str().map(ToOwned::to_owned)
 }
 fn values(json: Option<&Json>) -> Option<Map> {
-    json.filter(|json| json.is_object()).and_then(|json| map_from_json(json.clone()))
+    json.filter(|json| json.is_object())
+        .and_then(|json| map_from_json(json.clone()))
 }
 fn number(json: &Json, key: &str) -> Option<f64> {
     json.get(key).and_then(Json::as_f64)
 }
 fn slots(json: Option<&Json>) -> IndexMap<String, Slot> {
-    let Some(Json::Object(object)) = json else { return IndexMap::new() };
+    let Some(Json::Object(object)) = json else {
+        return IndexMap::new();
+    };
     let slot = |json: &Json| {
         let ty = json.get("type").and_then(type_text).unwrap_or_default();
-        let description = json.get("description").and_then(Json::as_str).unwrap_or_default().to_owned();
+        let description = json
+            .get("description")
+            .and_then(Json::as_str)
+            .unwrap_or_default()
+            .to_owned();
         let required = json.get("required").and_then(Json::as_bool).unwrap_or(false);
-        Slot { ty, description, required, min: number(json, "min"), max: number(json, "max") }
+        Slot {
+            ty,
+            description,
+            required,
+            min: number(json, "min"),
+            max: number(json, "max"),
+        }
     };
-    object.iter().map(|(name, json)| (name.clone(), slot(json))).collect()
+    object
+        .iter()
+        .map(|(name, json)| (name.clone(), slot(json)))
+        .collect()
 }
 
 impl RawNode {
@@ -258,14 +304,24 @@ impl RawNode {
         let flag = |key: &str| object.get(key).and_then(Json::as_bool);
         let dynamic_properties = values(object.get("dynamic_properties")).unwrap_or_default();
         let dynamic_inputs = slots(object.get("dynamic_inputs"));
-        let mut properties =
-            values(object.get("properties")).or_else(|| values(object.get("data"))).unwrap_or_default();
-        for (name, json) in object.get("dynamic_inputs").and_then(Json::as_object).into_iter().flatten() {
+        let mut properties = values(object.get("properties"))
+            .or_else(|| values(object.get("data")))
+            .unwrap_or_default();
+        for (name, json) in object
+            .get("dynamic_inputs")
+            .and_then(Json::as_object)
+            .into_iter()
+            .flatten()
+        {
             if let Some(default) = json.get("default").filter(|_| !properties.contains_key(name)) {
                 properties.insert(name.clone(), from_json(default.clone()));
             }
         }
-        properties.extend(dynamic_properties.iter().map(|(key, value)| (key.clone(), value.clone())));
+        properties.extend(
+            dynamic_properties
+                .iter()
+                .map(|(key, value)| (key.clone(), value.clone())),
+        );
         Some(Self {
             id: text(object, "id")?,
             node_type: text(object, "type")?,
@@ -275,7 +331,8 @@ impl RawNode {
             dynamic_inputs,
             dynamic_outputs: types(object.get("dynamic_outputs")),
             parent_id: text(object, "parent_id"),
-            bypassed: object.get("ui_properties").and_then(|ui| ui.get("bypassed")) == Some(&Json::Bool(true)),
+            bypassed: object.get("ui_properties").and_then(|ui| ui.get("bypassed"))
+                == Some(&Json::Bool(true)),
             outputs: types(object.get("outputs")),
             inputs: types(object.get("propertyTypes")),
             flags: SavedFlags {
@@ -295,8 +352,17 @@ impl RawEdge {
         let (source, source_handle) = (text(object, "source")?, text(object, "sourceHandle")?);
         let (target, target_handle) = (text(object, "target")?, text(object, "targetHandle")?);
         let made = || format!("{source}:{source_handle}->{target}:{target_handle}");
-        let id = text(object, "id").filter(|id| !id.is_empty()).unwrap_or_else(made);
+        let id = text(object, "id")
+            .filter(|id| !id.is_empty())
+            .unwrap_or_else(made);
         let control = text(object, "edge_type").as_deref() == Some("control");
-        Some(Self { id, source, source_handle, target, target_handle, control })
+        Some(Self {
+            id,
+            source,
+            source_handle,
+            target,
+            target_handle,
+            control,
+        })
     }
 }

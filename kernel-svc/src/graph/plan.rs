@@ -6,9 +6,9 @@ use atelier_proto::value::{Map, Value};
 
 use super::{
     control::context,
-    correlation::places,
     facts::{Facts, NodeFacts, OutputFacts, Repeat, Root, Scope},
     model::{CONTROL, CONTROL_OUTPUT, HydratedGraph, Node, OUTPUT_PREFIX},
+    order::places,
 };
 use crate::{event::NodeLabel, node::CorrelationKind};
 
@@ -109,10 +109,19 @@ impl Plan {
             .filter_map(|edge| {
                 let (source, target) = (*places.get(&edge.source)?, *places.get(&edge.target)?);
                 let handles = &facts.nodes.get(target)?.handles;
-                let found = handles.iter().position(|handle| handle.name == edge.target_handle);
+                let found = handles
+                    .iter()
+                    .position(|handle| handle.name == edge.target_handle);
                 let handle = if edge.control { handles.len() } else { found? };
                 let (id, source_handle) = (Arc::clone(&edge.id), Arc::clone(&edge.source_handle));
-                Some(PlanEdge { id, source, source_handle, target, handle, control: edge.control })
+                Some(PlanEdge {
+                    id,
+                    source,
+                    source_handle,
+                    target,
+                    handle,
+                    control: edge.control,
+                })
             })
             .collect();
         let mut ends = vec![Ends::default(); graph.nodes.len()];
@@ -125,8 +134,14 @@ impl Plan {
             }
         }
         let nodes = graph.nodes.iter().zip(facts.nodes).zip(ends);
-        let nodes = nodes.map(|((node, facts), ends)| Arc::new(plan_node(graph, node, facts, ends, &edges))).collect();
-        Self { nodes, edges, roots: facts.roots.into() }
+        let nodes = nodes
+            .map(|((node, facts), ends)| Arc::new(plan_node(graph, node, facts, ends, &edges)))
+            .collect();
+        Self {
+            nodes,
+            edges,
+            roots: facts.roots.into(),
+        }
     }
     /// The node with an id.
     #[must_use]
@@ -163,15 +178,35 @@ impl Ends {
     }
 }
 
-fn plan_node(graph: &HydratedGraph, node: &Node, facts: NodeFacts, ends: Ends, edges: &[PlanEdge]) -> PlanNode {
-    let label = NodeLabel { id: node.id.clone(), name: node.name.clone(), node_type: node.node_type.clone() };
+fn plan_node(
+    graph: &HydratedGraph,
+    node: &Node,
+    facts: NodeFacts,
+    ends: Ends,
+    edges: &[PlanEdge],
+) -> PlanNode {
+    let label = NodeLabel {
+        id: node.id.clone(),
+        name: node.name.clone(),
+        node_type: node.node_type.clone(),
+    };
     let statics = node.static_values();
     let needs = |name: &str| {
-        let declared = node.meta.inputs.iter().any(|input| input.required && input.name == name);
+        let declared = node
+            .meta
+            .inputs
+            .iter()
+            .any(|input| input.required && input.name == name);
         let added = node.dynamic_inputs.get(name).is_some_and(|slot| slot.required);
         (declared || added) && statics.get(name).is_none_or(Value::is_null)
     };
-    let required = facts.handles.iter().enumerate().filter(|(_, handle)| needs(&handle.name)).map(|(at, _)| at).collect();
+    let required = facts
+        .handles
+        .iter()
+        .enumerate()
+        .filter(|(_, handle)| needs(&handle.name))
+        .map(|(at, _)| at)
+        .collect();
     let targets = ends.controls.iter().filter_map(|at| graph.nodes.get(*at));
     PlanNode {
         label: Arc::new(label),
@@ -196,7 +231,9 @@ fn result_key(node: &Node) -> Arc<str> {
     if let Some(name) = node.name.as_ref().filter(|name| !name.is_empty()) {
         return Arc::clone(name);
     }
-    let own = node.property_name().filter(|_| node.node_type.starts_with(OUTPUT_PREFIX));
+    let own = node
+        .property_name()
+        .filter(|_| node.node_type.starts_with(OUTPUT_PREFIX));
     own.map_or_else(|| Arc::clone(&node.id), Into::into)
 }
 
@@ -206,7 +243,10 @@ fn slots(node: &Node, facts: &NodeFacts, data_out: &[usize], edges: &[PlanEdge])
     for at in data_out {
         let Some(edge) = edges.get(*at) else { continue };
         by_name.entry(&edge.source_handle).or_default().push(*at);
-        let known = facts.outputs.iter().any(|output| output.name == edge.source_handle);
+        let known = facts
+            .outputs
+            .iter()
+            .any(|output| output.name == edge.source_handle);
         if !known && !undeclared.contains(&&edge.source_handle) {
             undeclared.push(&edge.source_handle);
         }
@@ -214,10 +254,20 @@ fn slots(node: &Node, facts: &NodeFacts, data_out: &[usize], edges: &[PlanEdge])
     let mut slots: Vec<SlotPlan> = facts
         .outputs
         .iter()
-        .map(|output| slot(node, output, by_name.get(&*output.name).cloned().unwrap_or_default()))
+        .map(|output| {
+            slot(
+                node,
+                output,
+                by_name.get(&*output.name).cloned().unwrap_or_default(),
+            )
+        })
         .collect();
     for name in undeclared {
-        slots.push(slot(node, &plain(name), by_name.get(&**name).cloned().unwrap_or_default()));
+        slots.push(slot(
+            node,
+            &plain(name),
+            by_name.get(&**name).cloned().unwrap_or_default(),
+        ));
     }
     slots
 }
@@ -242,16 +292,27 @@ pub fn slot(node: &Node, output: &OutputFacts, edges: Vec<usize>) -> SlotPlan {
     let silent = node.is_constant() || node.is_input() || reserved;
     let ty = &*node.node_type;
     let sink = ty.ends_with(".output.Output") || ty.ends_with(".workflows.base_node.Preview");
-    let display = node.property_name().filter(|_| sink).map_or_else(|| Arc::clone(&output.name), Into::into);
+    let display = node
+        .property_name()
+        .filter(|_| sink)
+        .map_or_else(|| Arc::clone(&output.name), Into::into);
     SlotPlan {
         display,
-        ty: node.outputs.get(&*output.name).filter(|ty| !ty.is_empty()).map_or_else(|| "any".into(), Arc::clone),
+        ty: node
+            .outputs
+            .get(&*output.name)
+            .filter(|ty| !ty.is_empty())
+            .map_or_else(|| "any".into(), Arc::clone),
         kind: output.kind,
         source: output.source,
         scope: output.scope.clone(),
         root: output.root,
         shown: !silent && (edges.is_empty() || node.meta.always_emit_output_updates),
-        artifact: node.meta.artifact_outputs.iter().any(|name| *name == *output.name),
+        artifact: node
+            .meta
+            .artifact_outputs
+            .iter()
+            .any(|name| *name == *output.name),
         edges,
         name: Arc::clone(&output.name),
     }

@@ -2,7 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use atelier_proto::{kernel::v1::Issue, value::{Map, Value}};
+use atelier_proto::{
+    kernel::v1::Issue,
+    value::{Map, Value},
+};
 
 use super::{
     model::{HydratedGraph, Node, issue},
@@ -18,9 +21,15 @@ impl<'a> Connected<'a> {
     fn of(graph: &'a HydratedGraph) -> Self {
         let mut handles: HashMap<&str, HashSet<&str>> = HashMap::new();
         for edge in graph.edges.iter().filter(|edge| !edge.control) {
-            handles.entry(&edge.target).or_default().insert(&edge.target_handle);
+            handles
+                .entry(&edge.target)
+                .or_default()
+                .insert(&edge.target_handle);
         }
-        Self { handles, any: graph.edges.iter().map(|edge| &*edge.target).collect() }
+        Self {
+            handles,
+            any: graph.edges.iter().map(|edge| &*edge.target).collect(),
+        }
     }
     fn external(&self, node: &Node) -> bool {
         node.is_input() && !self.any.contains(&*node.id)
@@ -33,16 +42,33 @@ impl<'a> Connected<'a> {
 pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
     let connected = Connected::of(graph);
     let mut issues = Vec::new();
-    for node in graph.nodes.iter().filter(|node| !connected.external(node) && !node.flags.controlled) {
+    for node in graph
+        .nodes
+        .iter()
+        .filter(|node| !connected.external(node) && !node.flags.controlled)
+    {
         let fed = connected.handles.get(&*node.id);
         let statics = node.static_values();
         let missing = |name: &str| {
-            !fed.is_some_and(|handles| handles.contains(name)) && statics.get(name).is_none_or(|value| value.is_null())
+            !fed.is_some_and(|handles| handles.contains(name))
+                && statics.get(name).is_none_or(|value| value.is_null())
         };
-        let declared = node.meta.inputs.iter().filter(|input| input.required).map(|input| input.name.as_str());
-        let added = node.dynamic_inputs.iter().filter(|(_, slot)| slot.required).map(|(name, _)| name.as_str());
+        let declared = node
+            .meta
+            .inputs
+            .iter()
+            .filter(|input| input.required)
+            .map(|input| input.name.as_str());
+        let added = node
+            .dynamic_inputs
+            .iter()
+            .filter(|(_, slot)| slot.required)
+            .map(|(name, _)| name.as_str());
         for name in declared.chain(added).filter(|name| missing(name)) {
-            let text = format!("input {name} of node {} ({}) needs a value or an edge", node.id, node.node_type);
+            let text = format!(
+                "input {name} of node {} ({}) needs a value or an edge",
+                node.id, node.node_type
+            );
             issues.push(issue("input.missing", Some(node), name, text));
         }
     }
@@ -54,13 +80,21 @@ pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
 #[must_use]
 pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
     let connected = Connected::of(graph);
-    let open = graph.nodes.iter().filter(|node| connected.external(node) && !node.flags.streaming_output);
+    let open = graph
+        .nodes
+        .iter()
+        .filter(|node| connected.external(node) && !node.flags.streaming_output);
     // A default of the type is no value: whoever left the input empty is told, instead of paying for an empty prompt.
-    let own = |node: &Node| node.properties.contains_key("value") || node.dynamic_properties.contains_key("value");
+    let own =
+        |node: &Node| node.properties.contains_key("value") || node.dynamic_properties.contains_key("value");
     let given = |node: &Node| params.contains_key(node.input_name()) || own(node);
     open.filter(|node| !given(node))
         .map(|node| {
-            let text = format!("the run needs a value for its input {} (node {})", node.input_name(), node.id);
+            let text = format!(
+                "the run needs a value for its input {} (node {})",
+                node.input_name(),
+                node.id
+            );
             issue("input.required", Some(node), "value", text)
         })
         .collect()
@@ -72,12 +106,17 @@ pub fn wrong_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
     let connected = Connected::of(graph);
     let mut issues = Vec::new();
     for node in graph.nodes.iter().filter(|node| connected.external(node)) {
-        let Some(value) = params.get(node.input_name()) else { continue };
+        let Some(value) = params.get(node.input_name()) else {
+            continue;
+        };
         if let (Some(declared), Some(actual)) = (node.inputs.get("value"), infer(value))
             && !fits(value, &actual, declared)
         {
             let name = node.input_name();
-            let text = format!("parameter {name} (node {}) must be of type {declared}, not {actual}", node.id);
+            let text = format!(
+                "parameter {name} (node {}) must be of type {declared}, not {actual}",
+                node.id
+            );
             issues.push(issue("input.wrong_type", Some(node), "value", text));
         }
     }
@@ -85,7 +124,9 @@ pub fn wrong_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
 }
 
 /// Types of which a value can be judged; values of all others are left to the node.
-const JUDGED: &[&str] = &["str", "int", "float", "number", "bool", "list", "dict", "image", "audio", "video", "union"];
+const JUDGED: &[&str] = &[
+    "str", "int", "float", "number", "bool", "list", "dict", "image", "audio", "video", "union",
+];
 
 fn fits(value: &Value, actual: &str, declared: &str) -> bool {
     let base = declared.split('[').next().unwrap_or_default().trim();

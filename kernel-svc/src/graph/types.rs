@@ -19,14 +19,18 @@ impl Type {
         }
         let inner = text.strip_suffix(']').and_then(|open| open.split_once('['));
         match inner {
-            Some((name, args)) if !name.trim().is_empty() => {
-                Self { name: name.trim().to_owned(), args: split_args(args).into_iter().map(Self::parse).collect() }
-            }
+            Some((name, args)) if !name.trim().is_empty() => Self {
+                name: name.trim().to_owned(),
+                args: split_args(args).into_iter().map(Self::parse).collect(),
+            },
             _ => Self::named(text),
         }
     }
     fn named(name: &str) -> Self {
-        Self { name: name.to_owned(), args: Vec::new() }
+        Self {
+            name: name.to_owned(),
+            args: Vec::new(),
+        }
     }
     fn is(&self, name: &str) -> bool {
         self.name == name
@@ -37,7 +41,10 @@ impl Type {
     /// Whether values of this type may go into a handle of type `target`.
     #[must_use]
     pub fn feeds(&self, target: &Self) -> bool {
-        self.matches(target) || (target.is("list") && !self.is("list") && target.args.first().is_none_or(|item| self.feeds(item)))
+        self.matches(target)
+            || (target.is("list")
+                && !self.is("list")
+                && target.args.first().is_none_or(|item| self.feeds(item)))
     }
     fn matches(&self, target: &Self) -> bool {
         if self.is("any") || target.is("any") {
@@ -54,7 +61,11 @@ impl Type {
         }
         self.name == target.name
             && (self.args.len() != target.args.len()
-                || self.args.iter().zip(&target.args).all(|(source, target)| source.feeds(target)))
+                || self
+                    .args
+                    .iter()
+                    .zip(&target.args)
+                    .all(|(source, target)| source.feeds(target)))
     }
 }
 
@@ -103,7 +114,11 @@ pub fn infer(value: &Value) -> Option<String> {
             let item = values.first().and_then(infer).unwrap_or_else(|| "any".to_owned());
             format!("list[{item}]")
         }
-        Value::Map(map) => map.get("type").and_then(Value::as_str).unwrap_or("dict").to_owned(),
+        Value::Map(map) => map
+            .get("type")
+            .and_then(Value::as_str)
+            .unwrap_or("dict")
+            .to_owned(),
         Value::Media(media) => media.kind.clone(),
     })
 }
@@ -115,9 +130,18 @@ mod tests {
     #[test]
     fn k_037_conversions_that_are_allowed() {
         for (source, target) in [
-            ("int", "float"), ("float", "int"), ("any", "image"), ("str", "union[int, str]"), ("str", "list[str]"),
-            ("union[image, str]", "str"), ("str", "list"), ("dict[str, int]", "dict"), ("", "image"),
-            ("list[int]", "list[float]"), ("list[x", "list[x"), (" list[ str ] ", "list[str]"),
+            ("int", "float"),
+            ("float", "int"),
+            ("any", "image"),
+            ("str", "union[int, str]"),
+            ("str", "list[str]"),
+            ("union[image, str]", "str"),
+            ("str", "list"),
+            ("dict[str, int]", "dict"),
+            ("", "image"),
+            ("list[int]", "list[float]"),
+            ("list[x", "list[x"),
+            (" list[ str ] ", "list[str]"),
             ("dict[str, list[int]]", "dict[str, list[number]]"),
         ] {
             assert!(compatible(source, target), "{source} -> {target}");
@@ -125,7 +149,12 @@ mod tests {
     }
     #[test]
     fn k_038_a_list_does_not_feed_a_scalar() {
-        for (source, target) in [("list[str]", "str"), ("image", "str"), ("list[image]", "list[str]"), ("bool", "int")] {
+        for (source, target) in [
+            ("list[str]", "str"),
+            ("image", "str"),
+            ("list[image]", "list[str]"),
+            ("bool", "int"),
+        ] {
             assert!(!compatible(source, target), "{source} -> {target}");
         }
     }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use atelier_proto::kernel::v1::Issue;
 
 use super::{
-    correlation::{names, order, places},
     model::{CONTROL, CONTROL_OUTPUT, Edge, HydratedGraph, Node, issue},
+    order::{names, order, places},
     types::{compatible, is_list},
 };
 
@@ -22,16 +22,29 @@ pub fn validate(graph: &HydratedGraph) -> Vec<Issue> {
             (source, target) => unknown_endpoint(edge, source, target, &mut issues),
         }
     }
-    for node in graph.nodes.iter().filter(|node| node.flags.streaming_input && node.flags.controlled) {
-        let text = format!("node {} reads its own stream, so it cannot be controlled by events as well", node.id);
+    for node in graph
+        .nodes
+        .iter()
+        .filter(|node| node.flags.streaming_input && node.flags.controlled)
+    {
+        let text = format!(
+            "node {} reads its own stream, so it cannot be controlled by events as well",
+            node.id
+        );
         issues.push(issue("graph.flag_conflict", Some(node), CONTROL, text));
     }
     multi_edges(graph, &mut issues);
     if issues.iter().all(|issue| issue.code != "graph.self_loop") {
-        for (control, code, what) in [(false, "graph.cycle", "data"), (true, "graph.control_cycle", "control")] {
+        for (control, code, what) in [
+            (false, "graph.cycle", "data"),
+            (true, "graph.control_cycle", "control"),
+        ] {
             if let Err(cycle) = order(graph, control) {
                 let first = cycle.first().and_then(|at| graph.nodes.get(*at));
-                let text = format!("{what} edges form a cycle through the nodes {}", names(graph, &cycle));
+                let text = format!(
+                    "{what} edges form a cycle through the nodes {}",
+                    names(graph, &cycle)
+                );
                 issues.push(issue(code, first, "", text));
             }
         }
@@ -58,9 +71,10 @@ fn duplicates(graph: &HydratedGraph) -> Vec<Issue> {
 }
 
 fn unknown_endpoint(edge: &Edge, source: Option<&Node>, target: Option<&Node>, issues: &mut Vec<Issue>) {
-    for (found, id, handle) in
-        [(source, &edge.source, &edge.source_handle), (target, &edge.target, &edge.target_handle)]
-    {
+    for (found, id, handle) in [
+        (source, &edge.source, &edge.source_handle),
+        (target, &edge.target, &edge.target_handle),
+    ] {
         if found.is_none() {
             let text = format!("edge {} names the node {id}, but there is no such node", edge.id);
             let mut unknown = issue("graph.unknown_endpoint", None, handle, text);
@@ -71,14 +85,25 @@ fn unknown_endpoint(edge: &Edge, source: Option<&Node>, target: Option<&Node>, i
 }
 
 fn edge_rules(edge: &Edge, source: &Node, target: &Node, issues: &mut Vec<Issue>) {
-    let Edge { id, source_handle, target_handle, .. } = edge;
+    let Edge {
+        id,
+        source_handle,
+        target_handle,
+        ..
+    } = edge;
     if edge.source == edge.target {
-        let text = format!("edge {id} leads from node {} back into its own input {target_handle}", source.id);
+        let text = format!(
+            "edge {id} leads from node {} back into its own input {target_handle}",
+            source.id
+        );
         issues.push(issue("graph.self_loop", Some(target), target_handle, text));
     }
     if edge.control {
         if &**target_handle != CONTROL {
-            let text = format!("control edge {id} enters input {target_handle} of node {}, not {CONTROL}", target.id);
+            let text = format!(
+                "control edge {id} enters input {target_handle} of node {}, not {CONTROL}",
+                target.id
+            );
             issues.push(issue("graph.control_handle", Some(target), target_handle, text));
         }
         return;
@@ -94,8 +119,10 @@ fn edge_rules(edge: &Edge, source: &Node, target: &Node, issues: &mut Vec<Issue>
         );
         issues.push(issue("graph.unknown_output", Some(source), source_handle, text));
     }
-    if let (Some(from), Some(to)) = (source.outputs.get(&**source_handle), target.inputs.get(&**target_handle))
-        && !compatible(from, to)
+    if let (Some(from), Some(to)) = (
+        source.outputs.get(&**source_handle),
+        target.inputs.get(&**target_handle),
+    ) && !compatible(from, to)
     {
         let text = format!(
             "output {source_handle} of node {} is of type {from}, but input {target_handle} of node {} takes {to}",
@@ -120,7 +147,10 @@ fn multi_edges(graph: &HydratedGraph, issues: &mut Vec<Issue>) {
             .collect();
         several.sort_unstable();
         for (handle, edges) in several {
-            let text = format!("input {handle} of node {} takes one value, but {edges} edges enter it", node.id);
+            let text = format!(
+                "input {handle} of node {} takes one value, but {edges} edges enter it",
+                node.id
+            );
             issues.push(issue("graph.multi_edge_scalar", Some(node), handle, text));
         }
     }

@@ -73,14 +73,30 @@ pub(crate) fn context(
 }
 
 impl Actor {
-    pub fn new(core: &Arc<Core>, at: usize, node: Arc<PlanNode>, exec: Box<dyn Executor>, ctx: Context) -> Self {
+    pub fn new(
+        core: &Arc<Core>,
+        at: usize,
+        node: Arc<PlanNode>,
+        exec: Box<dyn Executor>,
+        ctx: Context,
+    ) -> Self {
         let (cancel, ids) = (ctx.cancel.clone(), Arc::clone(&ctx.generation_ids));
         let emitter = Emitter::new(Arc::clone(core), Arc::clone(&node), cancel.clone(), ids);
-        Self { core: Arc::clone(core), at, node, exec, ctx, cancel, emitter }
+        Self {
+            core: Arc::clone(core),
+            at,
+            node,
+            exec,
+            ctx,
+            cancel,
+            emitter,
+        }
     }
     /// The inbox of the node.
     pub fn inbox<'a>(core: &'a Core, at: usize) -> Result<&'a Inbox, NodeError> {
-        core.inboxes.get(at).ok_or_else(|| NodeError::new("the node has no inbox").code("run.internal"))
+        core.inboxes
+            .get(at)
+            .ok_or_else(|| NodeError::new("the node has no inbox").code("run.internal"))
     }
 
     /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
@@ -89,7 +105,11 @@ impl Actor {
         let outcome = self.drive().await;
         self.finalize().await;
         let outcome = self.end(outcome).await;
-        NodeEnd { at: self.at, outcome, values: std::mem::take(&mut self.emitter.values) }
+        NodeEnd {
+            at: self.at,
+            outcome,
+            values: std::mem::take(&mut self.emitter.values),
+        }
     }
     async fn drive(&mut self) -> Result<(), NodeError> {
         let grace = self.core.options.cancel_grace;
@@ -104,7 +124,11 @@ impl Actor {
     }
     fn mode(&self) -> Mode {
         let (flags, offers) = (self.node.node.flags, self.exec.offers());
-        match (flags.streaming_input, flags.controlled, flags.streaming_output && offers.stream) {
+        match (
+            flags.streaming_input,
+            flags.controlled,
+            flags.streaming_output && offers.stream,
+        ) {
             (true, ..) if offers.run => Mode::StreamInput,
             (true, ..) => Mode::LegacyStreamInput,
             (_, true, _) => Mode::Controlled,
@@ -131,13 +155,20 @@ impl Actor {
                 Outcome::Completed
             }
             NodeErrorKind::Suspended { state, metadata } => {
-                self.update(NodeStatus::Suspended, Some(state.clone()), None, None).await;
+                self.update(NodeStatus::Suspended, Some(state.clone()), None, None)
+                    .await;
                 let node_id = Arc::clone(&self.node.label.id);
-                Outcome::Suspended(Suspension { node_id, reason: error.message, state, metadata })
+                Outcome::Suspended(Suspension {
+                    node_id,
+                    reason: error.message,
+                    state,
+                    metadata,
+                })
             }
             NodeErrorKind::Failed | NodeErrorKind::Refused | NodeErrorKind::Cancelled => {
                 let (text, detail) = (error.message.clone(), Box::new(error.clone()));
-                self.update(NodeStatus::Error, None, Some(text), Some(detail)).await;
+                self.update(NodeStatus::Error, None, Some(text), Some(detail))
+                    .await;
                 Outcome::Failed(error)
             }
         }
@@ -155,8 +186,20 @@ impl Actor {
         error: Option<String>,
         detail: Option<Box<NodeError>>,
     ) {
-        let (node, properties) = (Arc::clone(&self.node.label), Arc::clone(&self.node.node.properties));
-        self.core.say(Event::Node { node, status, result, error, detail, properties }).await;
+        let (node, properties) = (
+            Arc::clone(&self.node.label),
+            Arc::clone(&self.node.node.properties),
+        );
+        self.core
+            .say(Event::Node {
+                node,
+                status,
+                result,
+                error,
+                detail,
+                properties,
+            })
+            .await;
     }
 
     /// Starts an invocation: its key in the context, its generations counted from zero. Gives the key.
@@ -168,13 +211,18 @@ impl Actor {
         let invocation: Arc<str> = text.into();
         self.ctx.invocation = Arc::clone(&invocation);
         self.ctx.ordinal.store(0, Ordering::SeqCst);
-        self.ctx.generation_ids.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.ctx
+            .generation_ids
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
         invocation
     }
     /// Checks the declared slots and adds what a controller is told.
     pub fn complete_inputs(&self, inputs: &mut Map) -> Result<(), NodeError> {
         if !self.node.node.dynamic_inputs.is_empty() {
-            coerce_slots(&self.node.node, inputs).map_err(|text| NodeError::new(text).code("input.slot_type"))?;
+            coerce_slots(&self.node.node, inputs)
+                .map_err(|text| NodeError::new(text).code("input.slot_type"))?;
         }
         if let Some(context) = &self.node.control_context {
             inputs.insert(CONTROL_CONTEXT.to_owned(), context.clone());

@@ -23,7 +23,10 @@ use super::{
 };
 use crate::{
     event::{Event, EventSender, Note},
-    graph::{facts::Root, plan::{Plan, PlanEdge, PlanNode, SlotPlan}},
+    graph::{
+        facts::Root,
+        plan::{Plan, PlanEdge, PlanNode, SlotPlan},
+    },
 };
 
 /// Least time between two `active` updates of an edge.
@@ -73,8 +76,15 @@ impl Core {
     }
     /// A warning in the log of a node.
     pub async fn warn(&self, node: &PlanNode, content: String) {
-        let note = Note::Log { content, severity: Severity::Warning };
-        self.say(Event::Note { node: Arc::clone(&node.label), note }).await;
+        let note = Note::Log {
+            content,
+            severity: Severity::Warning,
+        };
+        self.say(Event::Note {
+            node: Arc::clone(&node.label),
+            note,
+        })
+        .await;
     }
     fn millis(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
@@ -82,12 +92,19 @@ impl Core {
 
     /// Puts a value on a data edge and counts it. After a cancel nothing is delivered.
     pub async fn deliver(&self, at: usize, envelope: Envelope, cancel: &CancellationToken) {
-        let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else { return };
-        let Some(inbox) = self.inboxes.get(edge.target) else { return };
+        let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else {
+            return;
+        };
+        let Some(inbox) = self.inboxes.get(edge.target) else {
+            return;
+        };
         if cancel.is_cancelled() {
             return;
         }
-        let seen = self.probe.as_ref().map(|_| (envelope.value.clone(), envelope.lineage.clone()));
+        let seen = self
+            .probe
+            .as_ref()
+            .map(|_| (envelope.value.clone(), envelope.lineage.clone()));
         if !inbox.put(edge.handle, envelope).await {
             return;
         }
@@ -96,23 +113,35 @@ impl Core {
         }
         let count = state.count.fetch_add(1, Ordering::SeqCst) + 1;
         let millis = self.millis();
-        let due = count == 1 || millis.saturating_sub(state.reported_at.load(Ordering::Relaxed)) >= EDGE_UPDATE_MILLIS;
+        let due = count == 1
+            || millis.saturating_sub(state.reported_at.load(Ordering::Relaxed)) >= EDGE_UPDATE_MILLIS;
         if due && !state.completed.load(Ordering::SeqCst) {
             state.reported_at.store(millis, Ordering::Relaxed);
             state.reported.store(count, Ordering::Relaxed);
             let (edge_id, status) = (Arc::clone(&edge.id), EdgeStatus::Active);
-            self.say(Event::Edge { edge_id, status, counter: Some(count) }).await;
+            self.say(Event::Edge {
+                edge_id,
+                status,
+                counter: Some(count),
+            })
+            .await;
         }
     }
     /// Puts an event on a control edge.
     pub async fn deliver_event(&self, at: usize, event: Value, cancel: &CancellationToken) {
-        let Some(edge) = self.plan.edges.get(at) else { return };
-        let Some(inbox) = self.inboxes.get(edge.target) else { return };
+        let Some(edge) = self.plan.edges.get(at) else {
+            return;
+        };
+        let Some(inbox) = self.inboxes.get(edge.target) else {
+            return;
+        };
         if !cancel.is_cancelled() {
             if let Some(probe) = &self.probe {
                 probe.delivered(&edge.id, &event, &Lineage::default(), &self.plan.roots);
             }
-            inbox.put(edge.handle, Envelope::new(event, Lineage::default())).await;
+            inbox
+                .put(edge.handle, Envelope::new(event, Lineage::default()))
+                .await;
         }
     }
     /// Publishes the final count of an edge, then tells its target that this producer has ended. Each once.
@@ -122,13 +151,20 @@ impl Core {
             && let Some(edge) = self.plan.edges.get(at)
         {
             let (edge_id, status, counter) = (Arc::clone(&edge.id), EdgeStatus::Completed, state.counter());
-            self.say(Event::Edge { edge_id, status, counter }).await;
+            self.say(Event::Edge {
+                edge_id,
+                status,
+                counter,
+            })
+            .await;
         }
         self.close_edge(at);
     }
     /// Tells the target of an edge that this producer has ended; once.
     pub fn close_edge(&self, at: usize) {
-        let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else { return };
+        let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else {
+            return;
+        };
         if !state.ended.swap(true, Ordering::SeqCst)
             && let Some(inbox) = self.inboxes.get(edge.target)
         {
@@ -158,15 +194,27 @@ impl Core {
         let opened = usize::try_from(root.0).ok().and_then(|at| self.opened.get(at));
         let mut seen = std::collections::HashSet::new();
         let opened = opened.map(|opened| opened.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        opened.unwrap_or_default().into_iter().filter(|parent| seen.insert(parent.clone())).collect()
+        opened
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|parent| seen.insert(parent.clone()))
+            .collect()
     }
     pub fn is_tainted(&self, at: usize) -> bool {
-        self.tainted.get(at).is_some_and(|tainted| tainted.load(Ordering::SeqCst))
+        self.tainted
+            .get(at)
+            .is_some_and(|tainted| tainted.load(Ordering::SeqCst))
     }
     /// A node failed: it and its direct consumers know; they pass it on when they end.
     pub fn taint(&self, at: usize) {
-        let Some(node) = self.plan.nodes.get(at) else { return };
-        let targets = node.edges_out.iter().filter_map(|edge| self.plan.edges.get(*edge)).map(|edge| edge.target);
+        let Some(node) = self.plan.nodes.get(at) else {
+            return;
+        };
+        let targets = node
+            .edges_out
+            .iter()
+            .filter_map(|edge| self.plan.edges.get(*edge))
+            .map(|edge| edge.target);
         for place in targets.chain([at]) {
             if let Some(tainted) = self.tainted.get(place) {
                 tainted.store(true, Ordering::SeqCst);
@@ -176,7 +224,9 @@ impl Core {
     /// What follows the last update of a node, in this order: its inbox frees its producers, its edges end, the nodes it
     /// controlled lose a controller, and whoever waits for one of its answers is told.
     pub async fn end_node(&self, at: usize, error: Option<&str>) {
-        let (Some(node), Some(inbox)) = (self.plan.nodes.get(at), self.inboxes.get(at)) else { return };
+        let (Some(node), Some(inbox)) = (self.plan.nodes.get(at), self.inboxes.get(at)) else {
+            return;
+        };
         inbox.release();
         if error.is_some() || self.is_tainted(at) {
             self.taint(at);
@@ -197,10 +247,18 @@ impl Core {
     /// Edges whose target was left with values or with producers that never ended.
     pub fn left_edges(&self) -> Vec<usize> {
         let left = |(_, edge): &(usize, &PlanEdge)| {
-            let look = |inbox: &Inbox| inbox.view(|view| view.buffered(edge.handle) > 0 || view.open(edge.handle) > 0);
+            let look = |inbox: &Inbox| {
+                inbox.view(|view| view.buffered(edge.handle) > 0 || view.open(edge.handle) > 0)
+            };
             self.inboxes.get(edge.target).is_some_and(look)
         };
-        self.plan.edges.iter().enumerate().filter(left).map(|(at, _)| at).collect()
+        self.plan
+            .edges
+            .iter()
+            .enumerate()
+            .filter(left)
+            .map(|(at, _)| at)
+            .collect()
     }
     /// The last words about edges: counts that were held back, and edges whose values were left unread.
     pub async fn flush_edges(&self, drained: &[usize]) {
@@ -208,13 +266,25 @@ impl Core {
             let count = state.count.load(Ordering::SeqCst);
             if !state.completed.load(Ordering::SeqCst) && count > state.reported.load(Ordering::Relaxed) {
                 let (edge_id, status) = (Arc::clone(&edge.id), EdgeStatus::Active);
-                self.say(Event::Edge { edge_id, status, counter: Some(count) }).await;
+                self.say(Event::Edge {
+                    edge_id,
+                    status,
+                    counter: Some(count),
+                })
+                .await;
             }
         }
         for at in drained {
-            let (Some(edge), Some(state)) = (self.plan.edges.get(*at), self.edges.get(*at)) else { continue };
+            let (Some(edge), Some(state)) = (self.plan.edges.get(*at), self.edges.get(*at)) else {
+                continue;
+            };
             let (edge_id, status, counter) = (Arc::clone(&edge.id), EdgeStatus::Drained, state.counter());
-            self.say(Event::Edge { edge_id, status, counter }).await;
+            self.say(Event::Edge {
+                edge_id,
+                status,
+                counter,
+            })
+            .await;
         }
     }
 }

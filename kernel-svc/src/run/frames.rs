@@ -34,10 +34,19 @@ impl Frames<'_> {
         if frame.is_empty() {
             return Ok(());
         }
-        let origin = Origin { lineage: self.lineage, sources: self.sources, numbers: true };
+        let origin = Origin {
+            lineage: self.lineage,
+            sources: self.sources,
+            numbers: true,
+        };
         self.emitter.route(&mut frame, &origin, true).await?;
-        self.merged.extend(frame.iter().map(|(name, value)| (name.clone(), value.clone())));
-        let whole = self.emitter.slots.iter().any(|slot| slot.artifact && frame.contains_key(&*slot.name));
+        self.merged
+            .extend(frame.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let whole = self
+            .emitter
+            .slots
+            .iter()
+            .any(|slot| slot.artifact && frame.contains_key(&*slot.name));
         if !whole {
             self.uncommitted.extend(frame);
             return Ok(());

@@ -93,7 +93,11 @@ impl Drop for Busy<'_> {
 impl RunHandle {
     fn started(&self) -> Result<&Started, RunError> {
         let started = self.0.started.get().ok_or(RunError::NotStarted)?;
-        if self.0.ended.load(Ordering::SeqCst) { Err(RunError::Ended) } else { Ok(started) }
+        if self.0.ended.load(Ordering::SeqCst) {
+            Err(RunError::Ended)
+        } else {
+            Ok(started)
+        }
     }
     /// Cancels the run; valid at any time, also before it started.
     pub fn cancel(&self) {
@@ -111,7 +115,10 @@ impl RunHandle {
         if !open.load(Ordering::SeqCst) {
             return Err(RunError::InputFinished(name.to_owned()));
         }
-        let failed = |error: crate::node::NodeError| RunError::InputFailed { name: name.to_owned(), message: error.message };
+        let failed = |error: crate::node::NodeError| RunError::InputFailed {
+            name: name.to_owned(),
+            message: error.message,
+        };
         external.send(&started.core, value, handle).await.map_err(failed)
     }
     /// Finishes an input of the run, or one of its outputs: its consumers see the end. Finishing twice changes nothing.
@@ -139,7 +146,13 @@ impl RunHandle {
     /// # Errors
     /// The run is not running.
     pub async fn broadcast_control(&self, properties: &Map) -> Result<(), RunError> {
-        let nodes = self.started()?.core.plan.nodes.iter().filter(|node| node.node.flags.controlled);
+        let nodes = self
+            .started()?
+            .core
+            .plan
+            .nodes
+            .iter()
+            .filter(|node| node.node.flags.controlled);
         let ids: Vec<Arc<str>> = nodes.map(|node| Arc::clone(&node.label.id)).collect();
         for id in ids {
             self.event(&id, properties.clone(), 0).await?;
@@ -155,23 +168,43 @@ impl RunHandle {
         let at = controlled(&started.core, node)?;
         let (event, answer) = started.core.waiters.wait(at);
         self.event(node, properties, event).await?;
-        let finished = started.core.finished.get(at).is_some_and(|finished| finished.load(Ordering::SeqCst));
+        let finished = started
+            .core
+            .finished
+            .get(at)
+            .is_some_and(|finished| finished.load(Ordering::SeqCst));
         if finished || self.0.ended.load(Ordering::SeqCst) {
-            started.core.waiters.settle(event, Err("the node has ended".to_owned()));
+            started
+                .core
+                .waiters
+                .settle(event, Err("the node has ended".to_owned()));
         }
-        let answer = answer.await.unwrap_or_else(|_| Err("the run has ended".to_owned()));
-        answer.map_err(|message| RunError::NoAnswer { node: node.to_owned(), message })
+        let answer = answer
+            .await
+            .unwrap_or_else(|_| Err("the run has ended".to_owned()));
+        answer.map_err(|message| RunError::NoAnswer {
+            node: node.to_owned(),
+            message,
+        })
     }
     async fn event(&self, node: &str, properties: Map, event: u64) -> Result<(), RunError> {
         let started = self.started()?;
         let _busy = Busy::new(&started.core);
         let at = controlled(&started.core, node)?;
-        let (Some(inbox), Some(plan)) = (started.core.inboxes.get(at), started.core.plan.nodes.get(at)) else {
+        let (Some(inbox), Some(plan)) = (started.core.inboxes.get(at), started.core.plan.nodes.get(at))
+        else {
             return Err(RunError::UnknownNode(node.to_owned()));
         };
-        let envelope = Envelope { value: run_event(properties.into()), lineage: Lineage::default(), event };
+        let envelope = Envelope {
+            value: run_event(properties.into()),
+            lineage: Lineage::default(),
+            event,
+        };
         if !inbox.put(plan.facts.handles.len(), envelope).await {
-            started.core.waiters.settle(event, Err("the run is over".to_owned()));
+            started
+                .core
+                .waiters
+                .settle(event, Err("the run is over".to_owned()));
         }
         Ok(())
     }
@@ -179,13 +212,29 @@ impl RunHandle {
 
 fn controlled(core: &Core, node: &str) -> Result<usize, RunError> {
     let at = core.plan.place(node);
-    let fits = |at: &usize| core.plan.nodes.get(*at).is_some_and(|node| node.node.flags.controlled);
-    at.filter(fits).ok_or_else(|| RunError::UnknownNode(node.to_owned()))
+    let fits = |at: &usize| {
+        core.plan
+            .nodes
+            .get(*at)
+            .is_some_and(|node| node.node.flags.controlled)
+    };
+    at.filter(fits)
+        .ok_or_else(|| RunError::UnknownNode(node.to_owned()))
 }
 
 fn find<'a>(started: &'a Started, name: &str) -> Result<(&'a External, &'a AtomicBool), RunError> {
-    let by_name = started.externals.iter().find(|(external, _)| external.node.node.input_name() == name);
-    let by_id = || started.externals.iter().find(|(external, _)| &*external.node.label.id == name);
-    let found = by_name.or_else(by_id).ok_or_else(|| RunError::UnknownInput(name.to_owned()))?;
+    let by_name = started
+        .externals
+        .iter()
+        .find(|(external, _)| external.node.node.input_name() == name);
+    let by_id = || {
+        started
+            .externals
+            .iter()
+            .find(|(external, _)| &*external.node.label.id == name)
+    };
+    let found = by_name
+        .or_else(by_id)
+        .ok_or_else(|| RunError::UnknownInput(name.to_owned()))?;
     Ok((&found.0, &found.1))
 }

@@ -28,7 +28,11 @@ impl Envelope {
     /// A value of some iteration items.
     #[must_use]
     pub fn new(value: Value, lineage: Lineage) -> Self {
-        Self { value, lineage, event: 0 }
+        Self {
+            value,
+            lineage,
+            event: 0,
+        }
     }
 }
 
@@ -96,16 +100,32 @@ pub(crate) struct Inbox {
 impl Inbox {
     /// An inbox without a limit whose inputs have this many open producers each.
     pub fn new(open: impl Iterator<Item = usize>, activity: Arc<Activity>) -> Self {
-        let handles = open.map(|open| Handle { open, ..Handle::default() }).collect();
-        let state = Mutex::new(State { handles, ..State::default() });
-        Self { state, consumer: Notify::new(), producers: Notify::new(), activity }
+        let handles = open
+            .map(|open| Handle {
+                open,
+                ..Handle::default()
+            })
+            .collect();
+        let state = Mutex::new(State {
+            handles,
+            ..State::default()
+        });
+        Self {
+            state,
+            consumer: Notify::new(),
+            producers: Notify::new(),
+            activity,
+        }
     }
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
     /// Lets each input hold so many values before its producers wait.
     pub fn set_limit(&self, limit: Option<usize>) {
-        self.lock().handles.iter_mut().for_each(|handle| handle.limit = limit);
+        self.lock()
+            .handles
+            .iter_mut()
+            .for_each(|handle| handle.limit = limit);
     }
     fn wake_consumer(&self, state: &mut State) {
         state.version += 1;
@@ -141,7 +161,10 @@ impl Inbox {
                 woken.as_mut().enable();
                 state.blocked += 1;
                 self.activity.end();
-                Blocked { inbox: self, waking: state.waking }
+                Blocked {
+                    inbox: self,
+                    waking: state.waking,
+                }
             };
             woken.await;
         }
@@ -151,7 +174,9 @@ impl Inbox {
             return Ok(false);
         }
         let released = state.released;
-        let Some(queue) = state.handles.get_mut(handle) else { return Ok(false) };
+        let Some(queue) = state.handles.get_mut(handle) else {
+            return Ok(false);
+        };
         if queue.is_full() && !released {
             return Err(envelope);
         }
@@ -190,9 +215,15 @@ impl Inbox {
     }
     fn take_from(&self, state: &mut State, handle: usize) -> Taken {
         let (closed, version) = (state.closed, state.version);
-        let Some(queue) = state.handles.get_mut(handle) else { return Taken::End };
+        let Some(queue) = state.handles.get_mut(handle) else {
+            return Taken::End;
+        };
         let Some((_, item)) = queue.queue.pop_front() else {
-            return if closed || queue.open == 0 { Taken::End } else { Taken::Empty(version) };
+            return if closed || queue.open == 0 {
+                Taken::End
+            } else {
+                Taken::Empty(version)
+            };
         };
         if matches!(item, Item::Value(_)) {
             queue.values -= 1;
@@ -338,80 +369,4 @@ impl Drop for Blocked<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use tokio::time::timeout;
-
-    use super::*;
-
-    fn inbox(open: &[usize], limit: Option<usize>) -> Arc<Inbox> {
-        let inbox = Inbox::new(open.iter().copied(), Arc::default());
-        inbox.set_limit(limit);
-        Arc::new(inbox)
-    }
-    fn envelope(value: i64) -> Envelope {
-        Envelope::new(value.into(), Lineage::default())
-    }
-    fn value(taken: Taken) -> Option<i64> {
-        if let Taken::Item(_, Item::Value(envelope)) = taken { envelope.value.as_i64() } else { None }
-    }
-
-    #[tokio::test]
-    async fn k_131_a_blocked_producer_is_freed_by_closing_and_its_value_is_gone() {
-        let inbox = inbox(&[1], Some(1));
-        assert!(inbox.put(0, envelope(1)).await);
-        let second = inbox.put(0, envelope(2));
-        tokio::pin!(second);
-        assert!(timeout(Duration::from_millis(10), &mut second).await.is_err());
-        inbox.close();
-        assert!(!second.await);
-        assert_eq!(inbox.view(|view| view.buffered(0)), 1);
-    }
-    #[tokio::test]
-    async fn k_132_waiting_on_a_closed_inbox_returns_at_once() {
-        let inbox = inbox(&[1], None);
-        inbox.close();
-        timeout(Duration::from_secs(5), inbox.wait(0)).await.unwrap();
-    }
-    #[tokio::test]
-    async fn k_133_what_is_buffered_is_read_after_closing() {
-        let inbox = inbox(&[1], None);
-        inbox.put(0, envelope(1)).await;
-        inbox.put(0, envelope(2)).await;
-        inbox.close();
-        assert_eq!((value(inbox.take(0)), value(inbox.take(0))), (Some(1), Some(2)));
-        assert!(matches!(inbox.take(0), Taken::End));
-    }
-    #[tokio::test]
-    async fn arrival_order_holds_across_inputs() {
-        let inbox = inbox(&[1, 1], None);
-        for (handle, number) in [(1, 1), (0, 2), (1, 3)] {
-            inbox.put(handle, envelope(number)).await;
-        }
-        let order: Vec<_> = (0..3).filter_map(|_| value(inbox.take_any(2))).collect();
-        assert_eq!(order, [1, 2, 3]);
-    }
-    #[tokio::test]
-    async fn shares_of_waiters_add_up() {
-        let activity = Arc::new(Activity::default());
-        let inbox = Inbox::new([2].into_iter(), Arc::clone(&activity));
-        inbox.set_limit(Some(1));
-        activity.begin();
-        inbox.put(0, envelope(1)).await;
-        {
-            let second = inbox.put(0, envelope(2));
-            tokio::pin!(second);
-            assert!(timeout(Duration::from_millis(5), &mut second).await.is_err());
-            assert!(activity.is_stuck());
-        }
-        assert!(!activity.is_stuck(), "a producer that gave up is busy again");
-        {
-            let wait = inbox.wait(inbox.view(View::version));
-            tokio::pin!(wait);
-            assert!(timeout(Duration::from_millis(5), &mut wait).await.is_err());
-            assert!(activity.is_stuck());
-        }
-        assert!(!activity.is_stuck(), "a consumer that gave up is busy again");
-    }
-}
+mod tests;

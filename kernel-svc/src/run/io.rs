@@ -63,11 +63,28 @@ impl<'a> Inputs<'a> {
         cancel: &'a CancellationToken,
         consumed: &'a Mutex<Consumed>,
     ) -> Self {
-        let groups = node.facts.handles.iter().map(|_| groups::Open::default()).collect();
-        Self { core, node, at, inbox, cancel, consumed, groups }
+        let groups = node
+            .facts
+            .handles
+            .iter()
+            .map(|_| groups::Open::default())
+            .collect();
+        Self {
+            core,
+            node,
+            at,
+            inbox,
+            cancel,
+            consumed,
+            groups,
+        }
     }
     fn place(&self, handle: &str) -> Option<usize> {
-        self.node.facts.handles.iter().position(|facts| &*facts.name == handle)
+        self.node
+            .facts
+            .handles
+            .iter()
+            .position(|facts| &*facts.name == handle)
     }
     /// Static values of the node: defaults of its type, properties, dynamic properties.
     #[must_use]
@@ -121,7 +138,12 @@ impl<'a> Inputs<'a> {
             match self.inbox.take_any(among) {
                 Taken::Item(at, Item::Value(envelope)) => {
                     self.note(at, &envelope);
-                    let name = self.node.facts.handles.get(at).map(|facts| Arc::clone(&facts.name));
+                    let name = self
+                        .node
+                        .facts
+                        .handles
+                        .get(at)
+                        .map(|facts| Arc::clone(&facts.name));
                     return Some((name.unwrap_or_default(), envelope));
                 }
                 Taken::Item(..) => {}
@@ -145,17 +167,22 @@ impl<'a> Inputs<'a> {
         }
     }
     fn note(&self, at: usize, envelope: &Envelope) {
-        self.consumed.lock().unwrap_or_else(PoisonError::into_inner).note(at, &envelope.lineage);
+        self.consumed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .note(at, &envelope.lineage);
     }
     /// Whether a value of an input waits to be read.
     #[must_use]
     pub fn has_buffered(&self, handle: &str) -> bool {
-        self.place(handle).is_some_and(|at| self.inbox.view(|view| view.buffered(at) > 0))
+        self.place(handle)
+            .is_some_and(|at| self.inbox.view(|view| view.buffered(at) > 0))
     }
     /// Whether an input may still bring something that is not there yet.
     #[must_use]
     pub fn has_stream(&self, handle: &str) -> bool {
-        self.place(handle).is_some_and(|at| self.inbox.view(|view| view.is_open(at)))
+        self.place(handle)
+            .is_some_and(|at| self.inbox.view(|view| view.is_open(at)))
     }
     /// The iterations that the values of an input belong to.
     #[must_use]

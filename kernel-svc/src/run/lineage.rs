@@ -12,7 +12,10 @@ pub struct Token {
     /// The item, from 0 under each parent.
     pub index: u32,
 }
-const NONE: Token = Token { root: Root(0), index: 0 };
+const NONE: Token = Token {
+    root: Root(0),
+    index: 0,
+};
 const INLINE: usize = 3;
 
 /// The items that a value belongs to, ordered by iteration; empty for values of no iteration.
@@ -43,7 +46,9 @@ impl Lineage {
         let mut few = [NONE; INLINE];
         let mut len = 0_u8;
         for token in tokens.clone() {
-            let Some(place) = few.get_mut(usize::from(len)) else { return Self(Tokens::Many(tokens.collect())) };
+            let Some(place) = few.get_mut(usize::from(len)) else {
+                return Self(Tokens::Many(tokens.collect()));
+            };
             *place = token;
             len += 1;
         }
@@ -57,12 +62,19 @@ impl Lineage {
     /// The item of an iteration.
     #[must_use]
     pub fn index(&self, root: Root) -> Option<u32> {
-        self.tokens().iter().find(|token| token.root == root).map(|token| token.index)
+        self.tokens()
+            .iter()
+            .find(|token| token.root == root)
+            .map(|token| token.index)
     }
     /// The same with an item of one more iteration.
     #[must_use]
     pub fn with(&self, root: Root, index: u32) -> Self {
-        let own = self.tokens().iter().copied().filter(move |token| token.root != root);
+        let own = self
+            .tokens()
+            .iter()
+            .copied()
+            .filter(move |token| token.root != root);
         let before = own.clone().filter(move |token| token.root < root);
         let after = own.filter(move |token| token.root > root);
         Self::from_sorted(before.chain(std::iter::once(Token { root, index })).chain(after))
@@ -70,12 +82,20 @@ impl Lineage {
     /// The same without an iteration.
     #[must_use]
     pub fn without(&self, root: Root) -> Self {
-        Self::from_sorted(self.tokens().iter().copied().filter(move |token| token.root != root))
+        Self::from_sorted(
+            self.tokens()
+                .iter()
+                .copied()
+                .filter(move |token| token.root != root),
+        )
     }
     /// The items of both; of one iteration those of `other`.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
-        other.tokens().iter().fold(self.clone(), |all, token| all.with(token.root, token.index))
+        other
+            .tokens()
+            .iter()
+            .fold(self.clone(), |all, token| all.with(token.root, token.index))
     }
     /// The items of the iterations of a scope; `None` when one of them is missing.
     #[must_use]
@@ -85,11 +105,21 @@ impl Lineage {
             return Some(self.clone());
         }
         let complete = scope.0.iter().all(|root| self.index(*root).is_some());
-        complete.then(|| Self::from_sorted(tokens.iter().copied().filter(|token| scope.0.contains(&token.root))))
+        complete.then(|| {
+            Self::from_sorted(
+                tokens
+                    .iter()
+                    .copied()
+                    .filter(|token| scope.0.contains(&token.root)),
+            )
+        })
     }
     /// Iterations of the value that a scope does not have.
     pub fn beyond(&self, scope: &Scope) -> impl Iterator<Item = Token> {
-        self.tokens().iter().copied().filter(|token| !scope.0.contains(&token.root))
+        self.tokens()
+            .iter()
+            .copied()
+            .filter(|token| !scope.0.contains(&token.root))
     }
     /// The key as text: `root=index`, joined by commas, outermost first.
     #[must_use]
@@ -99,9 +129,17 @@ impl Lineage {
         text
     }
     pub(crate) fn write(&self, text: &mut String, scope: &Scope, roots: &[Arc<str>]) {
-        let inside = scope.0.iter().filter_map(|root| Some(Token { root: *root, index: self.index(*root)? }));
+        let inside = scope.0.iter().filter_map(|root| {
+            Some(Token {
+                root: *root,
+                index: self.index(*root)?,
+            })
+        });
         for token in inside.chain(self.beyond(scope)) {
-            let name = usize::try_from(token.root.0).ok().and_then(|at| roots.get(at)).map_or("?", |name| &**name);
+            let name = usize::try_from(token.root.0)
+                .ok()
+                .and_then(|at| roots.get(at))
+                .map_or("?", |name| &**name);
             let comma = if text.is_empty() { "" } else { "," };
             let _ = write!(text, "{comma}{name}={}", token.index);
         }
@@ -109,7 +147,11 @@ impl Lineage {
     /// The indexes in the order of a scope; sorts keys as their items came about.
     #[must_use]
     pub fn position(&self, scope: &Scope) -> Vec<u32> {
-        scope.0.iter().map(|root| self.index(*root).unwrap_or(0)).collect()
+        scope
+            .0
+            .iter()
+            .map(|root| self.index(*root).unwrap_or(0))
+            .collect()
     }
 }
 impl PartialEq for Lineage {
@@ -127,7 +169,9 @@ impl std::hash::Hash for Lineage {
 }
 impl std::fmt::Debug for Lineage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.tokens().iter().map(|token| (token.root.0, token.index))).finish()
+        f.debug_list()
+            .entries(self.tokens().iter().map(|token| (token.root.0, token.index)))
+            .finish()
     }
 }
 
@@ -137,8 +181,16 @@ mod tests {
 
     #[test]
     fn tokens_are_ordered_whatever_the_order_of_adding() {
-        let one = Lineage::default().with(Root(2), 7).with(Root(0), 1).with(Root(1), 3).with(Root(5), 0);
-        let two = Lineage::default().with(Root(5), 0).with(Root(1), 3).with(Root(2), 7).with(Root(0), 1);
+        let one = Lineage::default()
+            .with(Root(2), 7)
+            .with(Root(0), 1)
+            .with(Root(1), 3)
+            .with(Root(5), 0);
+        let two = Lineage::default()
+            .with(Root(5), 0)
+            .with(Root(1), 3)
+            .with(Root(2), 7)
+            .with(Root(0), 1);
         assert_eq!(one, two);
         assert_eq!(one.index(Root(2)), Some(7));
         assert_eq!(one.without(Root(5)).tokens().len(), 3);
@@ -146,9 +198,15 @@ mod tests {
     #[test]
     fn a_projection_needs_every_iteration_of_the_scope() {
         let lineage = Lineage::default().with(Root(0), 4).with(Root(1), 5);
-        assert_eq!(lineage.project(&Scope(vec![Root(0)])), Some(Lineage::default().with(Root(0), 4)));
+        assert_eq!(
+            lineage.project(&Scope(vec![Root(0)])),
+            Some(Lineage::default().with(Root(0), 4))
+        );
         assert_eq!(lineage.project(&Scope(vec![Root(0), Root(2)])), None);
         let roots: Vec<Arc<str>> = vec!["a:i".into(), "b:i".into()];
-        assert_eq!(lineage.text(&Scope(vec![Root(1), Root(0)]), &roots), "b:i=5,a:i=4");
+        assert_eq!(
+            lineage.text(&Scope(vec![Root(1), Root(0)]), &roots),
+            "b:i=5,a:i=4"
+        );
     }
 }

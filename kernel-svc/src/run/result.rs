@@ -84,10 +84,20 @@ pub(crate) struct NodeEnd {
 pub(crate) fn gather(plan: &Plan, ends: &mut [Option<NodeEnd>]) -> (Map, Map) {
     let mut by_name: IndexMap<Arc<str>, Vec<Value>> = IndexMap::new();
     let mut by_handle: IndexMap<Arc<str>, IndexMap<Arc<str>, Vec<Value>>> = IndexMap::new();
-    for (node, end) in plan.nodes.iter().zip(ends).filter(|(node, _)| node.terminal && !node.external) {
+    for (node, end) in plan
+        .nodes
+        .iter()
+        .zip(ends)
+        .filter(|(node, _)| node.terminal && !node.external)
+    {
         let list = by_name.entry(Arc::clone(&node.result_key)).or_default();
         let handles = by_handle.entry(Arc::clone(&node.result_key)).or_default();
-        for (handle, value) in end.as_mut().map(|end| std::mem::take(&mut end.values)).into_iter().flatten() {
+        for (handle, value) in end
+            .as_mut()
+            .map(|end| std::mem::take(&mut end.values))
+            .into_iter()
+            .flatten()
+        {
             list.push(value.clone());
             handles.entry(handle).or_default().push(value);
         }
@@ -95,7 +105,12 @@ pub(crate) fn gather(plan: &Plan, ends: &mut [Option<NodeEnd>]) -> (Map, Map) {
     let named = |(name, values): (Arc<str>, Vec<Value>)| (name.to_string(), Value::list(values));
     let outputs_by_handle = by_handle
         .into_iter()
-        .map(|(name, handles)| (name.to_string(), Value::map(handles.into_iter().map(named).collect())))
+        .map(|(name, handles)| {
+            (
+                name.to_string(),
+                Value::map(handles.into_iter().map(named).collect()),
+            )
+        })
         .collect();
     (by_name.into_iter().map(named).collect(), outputs_by_handle)
 }

@@ -64,14 +64,25 @@ impl Emitter {
     ) -> Self {
         let (slots, closed) = (node.slots.clone(), vec![false; node.slots.len()]);
         let (counters, values) = (HashMap::new(), Vec::new());
-        Self { core, node, cancel, generation_ids, slots, closed, counters, last: None, values }
+        Self {
+            core,
+            node,
+            cancel,
+            generation_ids,
+            slots,
+            closed,
+            counters,
+            last: None,
+            values,
+        }
     }
     /// The place of an output; one that was never declared gets a place when it is first used.
     pub fn place(&mut self, name: &str) -> usize {
         if let Some(at) = self.slots.iter().position(|slot| &*slot.name == name) {
             return at;
         }
-        self.slots.push(slot(&self.node.node, &plain(&name.into()), Vec::new()));
+        self.slots
+            .push(slot(&self.node.node, &plain(&name.into()), Vec::new()));
         self.closed.push(false);
         self.slots.len() - 1
     }
@@ -90,13 +101,19 @@ impl Emitter {
         let mut lineages = Vec::with_capacity(values.len());
         for (name, value) in values.iter_mut() {
             let place = self.place(name);
-            let Some(slot) = self.slots.get(place) else { continue };
+            let Some(slot) = self.slots.get(place) else {
+                continue;
+            };
             let (kind, root, source) = (slot.kind, slot.root, slot.source);
             let lineage = match (kind, root) {
                 (CorrelationKind::Iteration, Some(root)) => {
                     let known = minted.iter().find(|(other, ..)| *other == root).cloned();
                     let (_, index, lineage) = known.unwrap_or_else(|| {
-                        let scope = self.slots.get(place).map(|slot| slot.scope.clone()).unwrap_or_default();
+                        let scope = self
+                            .slots
+                            .get(place)
+                            .map(|slot| slot.scope.clone())
+                            .unwrap_or_default();
                         let (index, lineage) = self.mint(root, origin.lineage, &scope);
                         minted.push((root, index, lineage.clone()));
                         (root, index, lineage)
@@ -123,17 +140,34 @@ impl Emitter {
     }
 
     /// Routes the outputs of an invocation, or one frame of it.
-    pub async fn route(&mut self, values: &mut Map, origin: &Origin<'_>, append: bool) -> Result<(), NodeError> {
+    pub async fn route(
+        &mut self,
+        values: &mut Map,
+        origin: &Origin<'_>,
+        append: bool,
+    ) -> Result<(), NodeError> {
         let lineages = self.lineages(values, origin);
         self.send(values, &lineages, append).await
     }
 
     /// Puts values on the edges in order of the graph, then shows them.
-    pub async fn send(&mut self, values: &Map, lineages: &[(usize, Lineage)], append: bool) -> Result<(), NodeError> {
+    pub async fn send(
+        &mut self,
+        values: &Map,
+        lineages: &[(usize, Lineage)],
+        append: bool,
+    ) -> Result<(), NodeError> {
         for (place, _) in lineages {
             if self.closed.get(*place) == Some(&true) {
-                let name = self.slots.get(*place).map(|slot| slot.name.to_string()).unwrap_or_default();
-                let text = format!("output {name} of node {} has a value after it was completed", self.node.node.id);
+                let name = self
+                    .slots
+                    .get(*place)
+                    .map(|slot| slot.name.to_string())
+                    .unwrap_or_default();
+                let text = format!(
+                    "output {name} of node {} has a value after it was completed",
+                    self.node.node.id
+                );
                 return Err(NodeError::new(text).code("output.after_complete"));
             }
         }
@@ -141,11 +175,25 @@ impl Emitter {
             return Ok(());
         }
         for at in &self.node.edges_out {
-            let Some(edge) = self.core.plan.edges.get(*at) else { continue };
-            let Some(value) = values.get(&*edge.source_handle) else { continue };
-            let own = |(place, _): &&(usize, Lineage)| self.slots.get(*place).is_some_and(|slot| slot.name == edge.source_handle);
-            let lineage = lineages.iter().find(own).map(|(_, lineage)| lineage.clone()).unwrap_or_default();
-            self.core.deliver(*at, Envelope::new(value.clone(), lineage), &self.cancel).await;
+            let Some(edge) = self.core.plan.edges.get(*at) else {
+                continue;
+            };
+            let Some(value) = values.get(&*edge.source_handle) else {
+                continue;
+            };
+            let own = |(place, _): &&(usize, Lineage)| {
+                self.slots
+                    .get(*place)
+                    .is_some_and(|slot| slot.name == edge.source_handle)
+            };
+            let lineage = lineages
+                .iter()
+                .find(own)
+                .map(|(_, lineage)| lineage.clone())
+                .unwrap_or_default();
+            self.core
+                .deliver(*at, Envelope::new(value.clone(), lineage), &self.cancel)
+                .await;
         }
         if !self.node.control_out.is_empty() {
             self.control(values).await;
@@ -154,7 +202,13 @@ impl Emitter {
             return Ok(());
         }
         for ((name, value), (place, _)) in values.iter().zip(lineages) {
-            let Some(slot) = self.slots.get(*place).filter(|slot| slot.shown && *slot.name == **name) else { continue };
+            let Some(slot) = self
+                .slots
+                .get(*place)
+                .filter(|slot| slot.shown && *slot.name == **name)
+            else {
+                continue;
+            };
             let chunk = is_chunk(value);
             let done = chunk && value.get("done").is_some_and(|done| done == Value::Bool(true));
             let event = Event::Output {
@@ -162,7 +216,11 @@ impl Emitter {
                 output_name: Arc::clone(&slot.display),
                 value: value.clone(),
                 output_type: Arc::clone(&slot.ty),
-                disposition: if append || chunk { Disposition::Append } else { Disposition::Replace },
+                disposition: if append || chunk {
+                    Disposition::Append
+                } else {
+                    Disposition::Replace
+                },
                 done,
             };
             self.core.say(event).await;
@@ -171,13 +229,23 @@ impl Emitter {
     }
     /// Control events: one for all from the reserved output, and what a control edge's own handle carries.
     async fn control(&self, values: &Map) {
-        let for_all = values.get(CONTROL_OUTPUT).filter(|value| value.as_map().is_some());
+        let for_all = values
+            .get(CONTROL_OUTPUT)
+            .filter(|value| value.as_map().is_some());
         for at in &self.node.control_out {
             if let Some(value) = for_all {
                 let properties = value.get("properties").filter(|inner| inner.as_map().is_some());
-                self.core.deliver_event(*at, run_event(properties.unwrap_or_else(|| value.clone())), &self.cancel).await;
+                self.core
+                    .deliver_event(
+                        *at,
+                        run_event(properties.unwrap_or_else(|| value.clone())),
+                        &self.cancel,
+                    )
+                    .await;
             }
-            let Some(edge) = self.core.plan.edges.get(*at) else { continue };
+            let Some(edge) = self.core.plan.edges.get(*at) else {
+                continue;
+            };
             if &*edge.source_handle != CONTROL_OUTPUT
                 && let Some(event) = values.get(&*edge.source_handle).and_then(wrap)
             {
@@ -199,7 +267,13 @@ impl Emitter {
     pub fn skip(&self, key: &Lineage) {
         for slot in self.slots.iter().filter(|slot| !slot.edges.is_empty()) {
             if let Some(root) = slot.root {
-                self.core.signal(slot, &Item::ScopeClosed { parent: key.clone(), root });
+                self.core.signal(
+                    slot,
+                    &Item::ScopeClosed {
+                        parent: key.clone(),
+                        root,
+                    },
+                );
             } else {
                 self.core.signal(slot, &Item::Done(key.clone()));
             }
@@ -207,8 +281,18 @@ impl Emitter {
     }
     /// Passes on that no more items of an iteration come under a parent.
     pub fn scope_closed(&self, parent: &Lineage, root: Root) {
-        for slot in self.slots.iter().filter(|slot| !slot.edges.is_empty() && slot.scope.0.contains(&root)) {
-            self.core.signal(slot, &Item::ScopeClosed { parent: parent.clone(), root });
+        for slot in self
+            .slots
+            .iter()
+            .filter(|slot| !slot.edges.is_empty() && slot.scope.0.contains(&root))
+        {
+            self.core.signal(
+                slot,
+                &Item::ScopeClosed {
+                    parent: parent.clone(),
+                    root,
+                },
+            );
         }
     }
     /// An invocation opens its iterations under its key.
@@ -232,7 +316,8 @@ impl Emitter {
                 self.values.push((name, value.clone()));
             }
         }
-        let generation_ids = std::mem::take(&mut *self.generation_ids.lock().unwrap_or_else(PoisonError::into_inner));
+        let generation_ids =
+            std::mem::take(&mut *self.generation_ids.lock().unwrap_or_else(PoisonError::into_inner));
         if !node.is_constant() && !node.is_input() {
             let event = Event::Artifact {
                 node: Arc::clone(&self.node.label),
@@ -249,13 +334,22 @@ impl Emitter {
 
 /// Whether a value is a piece of a stream.
 pub(crate) fn is_chunk(value: &Value) -> bool {
-    value.as_map().is_some_and(|map| map.get("type").and_then(Value::as_str) == Some("chunk"))
+    value
+        .as_map()
+        .is_some_and(|map| map.get("type").and_then(Value::as_str) == Some("chunk"))
 }
 
 /// Inputs of an invocation that an artifact is stored with: texts, numbers and truth values; `None` when there are none.
 pub(crate) fn scalars(inputs: &Map) -> Option<Map> {
-    let plain = |value: &Value| matches!(value, Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_));
-    let kept = inputs.iter().filter(|(name, value)| !name.starts_with('_') && plain(value));
+    let plain = |value: &Value| {
+        matches!(
+            value,
+            Value::Str(_) | Value::Int(_) | Value::Float(_) | Value::Bool(_)
+        )
+    };
+    let kept = inputs
+        .iter()
+        .filter(|(name, value)| !name.starts_with('_') && plain(value));
     let kept: Map = kept.map(|(name, value)| (name.clone(), value.clone())).collect();
     (!kept.is_empty()).then_some(kept)
 }

@@ -72,7 +72,10 @@ pub async fn run(spec: RunSpec) -> RunResult {
 /// A handle to a run, and the run itself: nothing happens until the future is polled.
 #[must_use]
 pub fn start(spec: RunSpec) -> (RunHandle, impl Future<Output = RunResult> + Send) {
-    let shared = Arc::new(Shared { cancel: spec.cancel.clone(), ..Shared::default() });
+    let shared = Arc::new(Shared {
+        cancel: spec.cancel.clone(),
+        ..Shared::default()
+    });
     let handle = RunHandle(Arc::clone(&shared));
     (handle, drive(spec, shared))
 }
@@ -99,16 +102,34 @@ fn job(status: JobStatus, result: &RunResult) -> Event {
 }
 
 fn failed(code: impl Into<String>, error: String) -> RunResult {
-    RunResult { error: Some(error), error_code: Some(code.into()), ..RunResult::of(JobStatus::Failed) }
+    RunResult {
+        error: Some(error),
+        error_code: Some(code.into()),
+        ..RunResult::of(JobStatus::Failed)
+    }
 }
 
 async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
-    let RunSpec { job_id, workflow_id, graph, params, options, registry, services, events, cancel, probe } = spec;
+    let RunSpec {
+        job_id,
+        workflow_id,
+        graph,
+        params,
+        options,
+        registry,
+        services,
+        events,
+        cancel,
+        probe,
+    } = spec;
     let prepared = match prepare(graph, &params) {
         Ok(prepared) => prepared,
         Err(rejection) => {
             let issues = rejection.issues;
-            return RunResult { issues, ..failed(rejection.code, rejection.message) };
+            return RunResult {
+                issues,
+                ..failed(rejection.code, rejection.message)
+            };
         }
     };
     for edge in &prepared.dropped_edges {
@@ -116,8 +137,17 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     }
     let core = Arc::new(build::core(prepared.plan, options, events, &cancel, probe));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
-    let build::Made { actors, externals, error } = made;
-    let mut run = Run { core, ends: Vec::new(), order: Vec::new(), stalled: None };
+    let build::Made {
+        actors,
+        externals,
+        error,
+    } = made;
+    let mut run = Run {
+        core,
+        ends: Vec::new(),
+        order: Vec::new(),
+        stalled: None,
+    };
     run.ends.resize_with(run.core.plan.nodes.len(), || None);
     let error = match error {
         None if !cancel.is_cancelled() => build::dispatch(&run.core, &externals, &params).await.err(),
@@ -145,7 +175,10 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
             run.core.activity.open_input();
         }
     }
-    let _ = shared.started.set(Started { core: Arc::clone(&run.core), externals });
+    let _ = shared.started.set(Started {
+        core: Arc::clone(&run.core),
+        externals,
+    });
     run.actors(actors, &cancel).await;
     run.finish(shared, &cancel).await
 }
@@ -198,16 +231,28 @@ impl Run {
             }
         }
     }
-    async fn ended(&mut self, ended: Result<(Id, NodeEnd), tokio::task::JoinError>, places: &HashMap<Id, usize>) {
+    async fn ended(
+        &mut self,
+        ended: Result<(Id, NodeEnd), tokio::task::JoinError>,
+        places: &HashMap<Id, usize>,
+    ) {
         let end = match ended {
             Ok((_, end)) => end,
             Err(error) => {
                 // What follows the end of a node has failed: its consumers must not wait for it.
-                let Some(at) = places.get(&error.id()).copied() else { return };
-                let text = error.try_into_panic().map_or_else(|_| "aborted".to_owned(), |panic| panic_text(panic.as_ref()));
+                let Some(at) = places.get(&error.id()).copied() else {
+                    return;
+                };
+                let text = error
+                    .try_into_panic()
+                    .map_or_else(|_| "aborted".to_owned(), |panic| panic_text(panic.as_ref()));
                 self.core.end_node(at, Some(&text)).await;
                 self.core.activity.end();
-                NodeEnd { at, outcome: Outcome::Failed(NodeError::new(text)), values: Vec::new() }
+                NodeEnd {
+                    at,
+                    outcome: Outcome::Failed(NodeError::new(text)),
+                    values: Vec::new(),
+                }
             }
         };
         self.order.push(end.at);
@@ -235,7 +280,11 @@ async fn task(actor: Actor) -> NodeEnd {
                 properties: Arc::clone(&node.node.properties),
             };
             core.say(event).await;
-            NodeEnd { at, outcome: Outcome::Failed(error), values: Vec::new() }
+            NodeEnd {
+                at,
+                outcome: Outcome::Failed(error),
+                values: Vec::new(),
+            }
         }
     };
     let error = match &end.outcome {

@@ -1,6 +1,7 @@
 //! Pairs the values of a buffered node by their key and tells when an invocation is ready (kernel specification 4.5).
 //! Pure: it sees values and the ends of inputs, and gives firings.
 
+mod fire;
 mod pending;
 mod signals;
 
@@ -141,17 +142,27 @@ impl Scheduler {
     /// Inputs whose end may set keys free that wait.
     pub fn watched(&self) -> impl Iterator<Item = usize> {
         let waits = !self.pending.is_empty();
-        let open = move |at: &usize| waits && !self.is_closed(*at) && (self.is_list(*at) || self.class(*at) == Class::Empty);
+        let open = move |at: &usize| {
+            waits && !self.is_closed(*at) && (self.is_list(*at) || self.class(*at) == Class::Empty)
+        };
         (0..self.classes.len()).filter(open)
     }
     fn is_list(&self, handle: usize) -> bool {
-        self.node.facts.handles.get(handle).is_some_and(|facts| facts.list)
+        self.node
+            .facts
+            .handles
+            .get(handle)
+            .is_some_and(|facts| facts.list)
     }
     fn is_closed(&self, handle: usize) -> bool {
         self.closed.get(handle).copied().unwrap_or(true)
     }
     fn name(&self, handle: usize) -> &str {
-        self.node.facts.handles.get(handle).map_or("", |facts| &*facts.name)
+        self.node
+            .facts
+            .handles
+            .get(handle)
+            .map_or("", |facts| &*facts.name)
     }
     fn driver(&self) -> Option<usize> {
         self.node.facts.driver.filter(|at| self.class(*at) == Class::Max)
@@ -176,7 +187,9 @@ impl Scheduler {
     }
     /// The key of a value in the scope of an input; a value that lacks an iteration is filed under the empty key.
     fn key(&mut self, handle: usize, envelope: &Envelope, strict: bool) -> Result<Lineage, Overflow> {
-        let Some(facts) = self.node.facts.handles.get(handle) else { return Ok(Lineage::default()) };
+        let Some(facts) = self.node.facts.handles.get(handle) else {
+            return Ok(Lineage::default());
+        };
         let max = self.class(handle) == Class::Max;
         let scope = if max { &self.node.facts.scope } else { &facts.scope };
         if let Some(key) = envelope.lineage.project(scope) {
@@ -187,9 +200,16 @@ impl Scheduler {
             facts.name, self.node.node.id
         );
         if strict {
-            return Err(Overflow { code: "corr.incomplete_lineage", message });
+            return Err(Overflow {
+                code: "corr.incomplete_lineage",
+                message,
+            });
         }
-        if self.incomplete.get_mut(handle).is_some_and(|told| !std::mem::replace(told, true)) {
+        if self
+            .incomplete
+            .get_mut(handle)
+            .is_some_and(|told| !std::mem::replace(told, true))
+        {
             self.warnings.push(message);
         }
         Ok(Lineage::default())
@@ -201,8 +221,14 @@ impl Scheduler {
         if self.class(handle) == Class::Max {
             return self.bucket(handle, key, envelope);
         }
-        let key = if self.class(handle) == Class::Empty { Lineage::default() } else { key };
-        let Some(shared) = self.shared.get_mut(handle) else { return Ok(()) };
+        let key = if self.class(handle) == Class::Empty {
+            Lineage::default()
+        } else {
+            key
+        };
+        let Some(shared) = self.shared.get_mut(handle) else {
+            return Ok(());
+        };
         if list {
             shared.lists.entry(key).or_default().push(envelope);
             return Ok(());
@@ -210,11 +236,21 @@ impl Scheduler {
         if shared.sticky.insert(key.clone(), envelope).is_none() {
             self.retry(handle, &key);
         } else if self.class(handle) == Class::Empty
-            && self.node.facts.handles.get(handle).is_some_and(|facts| facts.repeats == Repeat::No)
-            && self.overwritten.get_mut(handle).is_some_and(|told| !std::mem::replace(told, true))
+            && self
+                .node
+                .facts
+                .handles
+                .get(handle)
+                .is_some_and(|facts| facts.repeats == Repeat::No)
+            && self
+                .overwritten
+                .get_mut(handle)
+                .is_some_and(|told| !std::mem::replace(told, true))
         {
             let (name, id) = (self.name(handle), &self.node.node.id);
-            self.warnings.push(format!("input {name} of node {id} got several values without an iteration; the last one counts"));
+            self.warnings.push(format!(
+                "input {name} of node {id} got several values without an iteration; the last one counts"
+            ));
         }
         Ok(())
     }
@@ -234,21 +270,38 @@ impl Scheduler {
         let held = self.pending.get(&key).map_or(0, |state| state.len(handle));
         let (name, id) = (self.name(handle), &self.node.node.id);
         if self.pending.keys(handle) > self.limits.keys {
-            let message = format!("input {name} of node {id} holds values for more than {} keys", self.limits.keys);
-            return Err(Overflow { code: "run.too_many_keys", message });
+            let message = format!(
+                "input {name} of node {id} holds values for more than {} keys",
+                self.limits.keys
+            );
+            return Err(Overflow {
+                code: "run.too_many_keys",
+                message,
+            });
         }
         if held > self.limits.per_key {
             let text = key.text(&self.node.facts.scope, &self.roots);
-            let message =
-                format!("input {name} of node {id} holds more than {} values for the key [{text}]", self.limits.per_key);
-            return Err(Overflow { code: "run.too_many_values", message });
+            let message = format!(
+                "input {name} of node {id} holds more than {} values for the key [{text}]",
+                self.limits.per_key
+            );
+            return Err(Overflow {
+                code: "run.too_many_values",
+                message,
+            });
         }
         Ok(())
     }
     /// Keys of the outer items that a key lies under, by prefix input.
     fn parents(&self, key: &Lineage) -> Vec<(usize, Lineage)> {
-        let handles = self.classes.iter().enumerate().filter(|(_, class)| **class == Class::Prefix);
-        handles.filter_map(|(at, _)| Some((at, self.parent(at, key)?))).collect()
+        let handles = self
+            .classes
+            .iter()
+            .enumerate()
+            .filter(|(_, class)| **class == Class::Prefix);
+        handles
+            .filter_map(|(at, _)| Some((at, self.parent(at, key)?)))
+            .collect()
     }
     fn parent(&self, handle: usize, key: &Lineage) -> Option<Lineage> {
         let scope = &self.node.facts.handles.get(handle)?.scope;
@@ -263,16 +316,25 @@ impl Scheduler {
         self.candidates.extend(keys);
     }
     fn ready(&self, key: &Lineage) -> bool {
-        let Some(state) = self.pending.get(key) else { return false };
-        self.classes.iter().enumerate().all(|(at, class)| self.given(at, *class, key, state))
+        let Some(state) = self.pending.get(key) else {
+            return false;
+        };
+        self.classes
+            .iter()
+            .enumerate()
+            .all(|(at, class)| self.given(at, *class, key, state))
     }
     fn given(&self, at: usize, class: Class, key: &Lineage, state: &State) -> bool {
         let list = self.is_list(at);
-        let Some(shared) = self.shared.get(at) else { return true };
+        let Some(shared) = self.shared.get(at) else {
+            return true;
+        };
         match class {
             Class::Max => state.len(at) > 0 && (!list || self.is_closed(at)),
             Class::Prefix => {
-                let Some(parent) = self.parent(at, key) else { return false };
+                let Some(parent) = self.parent(at, key) else {
+                    return false;
+                };
                 if list {
                     self.is_closed(at) && shared.lists.contains_key(&parent)
                 } else {
@@ -285,83 +347,12 @@ impl Scheduler {
     }
     /// An input has ended and is read.
     pub fn close(&mut self, handle: usize) {
-        let Some(closed) = self.closed.get_mut(handle) else { return };
+        let Some(closed) = self.closed.get_mut(handle) else {
+            return;
+        };
         if !std::mem::replace(closed, true) && (self.is_list(handle) || self.class(handle) == Class::Empty) {
             self.candidates.extend(self.pending.all());
         }
-    }
-    /// The next invocation, if one is ready.
-    pub fn next(&mut self) -> Option<Firing> {
-        while let Some(key) = self.candidates.front().cloned() {
-            if self.ready(&key) {
-                if self.driver().is_none() {
-                    self.candidates.pop_front();
-                }
-                return Some(self.fire(key));
-            }
-            self.candidates.pop_front();
-        }
-        None
-    }
-    /// After all inputs have ended: what is left to fire.
-    pub fn finish(&mut self) {
-        self.candidates = self.pending.all().into();
-    }
-    /// The one invocation of a node that no key drives; `None` when it fired by key, or received nothing though it is
-    /// connected.
-    pub fn last(&mut self) -> Option<Firing> {
-        let keyed = self.classes.contains(&Class::Max);
-        if keyed || self.fired_once || (!self.received && !self.classes.is_empty()) {
-            return None;
-        }
-        Some(self.fire(Lineage::default()))
-    }
-    fn fire(&mut self, key: Lineage) -> Firing {
-        self.fired_once = true;
-        let driver = self.driver();
-        let mut given = Vec::with_capacity(self.classes.len());
-        let mut state = self.pending.take(&key);
-        for at in 0..self.classes.len() {
-            let value = match self.class(at) {
-                Class::Max => {
-                    let consume = driver.is_none_or(|driver| driver == at) || self.is_list(at);
-                    state.as_mut().and_then(|state| state.give(at, self.is_list(at), consume))
-                }
-                Class::Prefix => self.parent(at, &key).and_then(|parent| self.shared_value(at, &parent)),
-                Class::Empty => self.shared_value(at, &Lineage::default()),
-            };
-            given.extend(value.map(|value| (at, value)));
-        }
-        let starved = self.node.required.iter().copied().find(|at| !given.iter().any(|(other, _)| other == at));
-        let mut ordinal = 0;
-        if driver.is_some() {
-            let next = self.ordinals.entry(key.clone()).or_default();
-            ordinal = *next;
-            *next += 1;
-            if let Some(state) = state.filter(|state| !state.is_empty()) {
-                self.pending.put_back(&key, state);
-            }
-        } else {
-            let left = state.into_iter().flat_map(|state| state.leftovers());
-            for (at, count) in left {
-                if let Some(late) = self.late.get_mut(at) {
-                    *late += count;
-                }
-            }
-            self.pending.forget(&key);
-            if self.classes.contains(&Class::Max) {
-                self.fired.insert(key.clone());
-            }
-            self.after_key(&key);
-        }
-        Firing { key, ordinal, given, driven: driver.is_some(), starved }
-    }
-    fn shared_value(&self, at: usize, key: &Lineage) -> Option<Given> {
-        let shared = self.shared.get(at)?;
-        if self.is_list(at) {
-            return shared.lists.get(key).cloned().map(Given::Many);
-        }
-        shared.sticky.get(key).cloned().map(Given::One)
     }
     /// Values that were never used, as warnings.
     pub fn leftovers(&mut self) -> Vec<String> {
@@ -372,7 +363,11 @@ impl Scheduler {
             if late > 0 {
                 texts.push(format!("input {} of node {id}: values dropped because their item had been processed, count {late}", self.name(at)));
             }
-            let unread = if self.driver().is_some_and(|driver| driver != at) { 0 } else { self.pending.unread(at) };
+            let unread = if self.driver().is_some_and(|driver| driver != at) {
+                0
+            } else {
+                self.pending.unread(at)
+            };
             if unread > 0 {
                 texts.push(format!("input {} of node {id}: values left because other inputs brought nothing for their item, count {unread}", self.name(at)));
             }

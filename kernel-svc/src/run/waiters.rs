@@ -42,7 +42,11 @@ impl Waiters {
     /// A node ended: nothing more will come from it.
     pub fn node_ended(&self, node: usize, error: Option<&str>) {
         let mut waiting = self.lock();
-        let events: Vec<u64> = waiting.iter().filter(|(_, (at, _))| *at == node).map(|(event, _)| *event).collect();
+        let events: Vec<u64> = waiting
+            .iter()
+            .filter(|(_, (at, _))| *at == node)
+            .map(|(event, _)| *event)
+            .collect();
         for event in events {
             if let Some((_, waiter)) = waiting.remove(&event) {
                 let text = error.unwrap_or("the node ended before it answered");

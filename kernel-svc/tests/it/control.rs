@@ -15,13 +15,19 @@ fn controller(events: Json) -> Graph {
     graph().named("c", "test.Controller", "ctrl", json!({"events": events}))
 }
 fn controlled(events: Json) -> Graph {
-    controller(events).node("k", "test.Controlled", json!({})).with("name", json!("p")).control("c.__control__ > k")
+    controller(events)
+        .node("k", "test.Controlled", json!({}))
+        .with("name", json!("p"))
+        .control("c.__control__ > k")
 }
 
 #[tokio::test]
 async fn k_150_one_event_is_one_invocation() {
     let done = controlled(json!([run(json!({"x": 1}))])).run().await;
-    assert_eq!((done.calls("k"), done.artifacts("k")), (1, vec![json!({"result": 1})]));
+    assert_eq!(
+        (done.calls("k"), done.artifacts("k")),
+        (1, vec![json!({"result": 1})])
+    );
     assert_eq!(done.outputs(), json!({"ctrl": [], "p": [1]}));
     assert_eq!((done.count("edge:"), done.artifacts("c")), (0, vec![json!({})]));
 }
@@ -29,9 +35,14 @@ async fn k_150_one_event_is_one_invocation() {
 #[tokio::test]
 async fn k_151_and_k_152_three_events_repeat_downstream() {
     let events = json!([run(json!({"x": 1})), run(json!({"x": 2})), run(json!({"x": 3}))]);
-    let cap = controlled(events.clone()).node("r", "test.Cap", json!({})).edges(["k.result > r.value"]);
+    let cap = controlled(events.clone())
+        .node("r", "test.Cap", json!({}))
+        .edges(["k.result > r.value"]);
     let done = cap.run().await;
-    assert_eq!((done.calls("k"), done.artifacts("k").len(), done.count("node:k:")), (3, 3, 2));
+    assert_eq!(
+        (done.calls("k"), done.artifacts("k").len(), done.count("node:k:")),
+        (3, 3, 2)
+    );
     assert_eq!(done.edge("e2").last().unwrap(), "completed:3");
     let values: Vec<Json> = done.delivered("e2").into_iter().map(|(value, _)| value).collect();
     assert_eq!(values, [json!(1), json!(2), json!(3)]);
@@ -56,13 +67,28 @@ async fn k_154_to_k_157_what_an_invocation_sees() {
     };
     let events = json!([run(json!({"alpha": 1})), run(json!({"beta": 2}))]);
     let done = fed(events, ("test.Const", json!({"value": "v"}))).run().await;
-    assert_eq!(done.inputs("k"), [json!({"base": "v", "alpha": 1}), json!({"base": "v", "beta": 2})]);
-    let done = fed(json!([run(json!({})), run(json!({})), run(json!({}))]), ("test.Const", json!({"value": 100}))).run().await;
+    assert_eq!(
+        done.inputs("k"),
+        [json!({"base": "v", "alpha": 1}), json!({"base": "v", "beta": 2})]
+    );
+    let done = fed(
+        json!([run(json!({})), run(json!({})), run(json!({}))]),
+        ("test.Const", json!({"value": 100})),
+    )
+    .run()
+    .await;
     assert_eq!(done.inputs("k"), vec![json!({"base": 100}); 3]);
-    let done = fed(json!([run(json!({"base": 5}))]), ("test.Const", json!({"value": 1}))).run().await;
+    let done = fed(
+        json!([run(json!({"base": 5}))]),
+        ("test.Const", json!({"value": 1})),
+    )
+    .run()
+    .await;
     assert_eq!(done.inputs("k"), [json!({"base": 5})]);
     let slow = json!([run(json!({"ms": 1}))]);
-    let done = fed(slow, ("test.Slow", json!({"value": 9, "ms": 50}))).run().await;
+    let done = fed(slow, ("test.Slow", json!({"value": 9, "ms": 50})))
+        .run()
+        .await;
     assert_eq!(done.inputs("k"), [json!({"base": 9, "ms": 1})]);
 }
 
@@ -107,8 +133,17 @@ async fn k_162_to_k_164_what_becomes_an_event() {
             .control("c.__control_output__ > l")
     };
     let done = from(json!({"brightness": 5})).run().await;
-    assert_eq!((done.inputs("k"), done.inputs("l")), (vec![json!({"brightness": 5})], vec![json!({"brightness": 5})]));
-    assert_eq!(from(json!({"properties": {"k": 1}, "meta": 2})).run().await.inputs("k"), [json!({"k": 1})]);
+    assert_eq!(
+        (done.inputs("k"), done.inputs("l")),
+        (vec![json!({"brightness": 5})], vec![json!({"brightness": 5})])
+    );
+    assert_eq!(
+        from(json!({"properties": {"k": 1}, "meta": 2}))
+            .run()
+            .await
+            .inputs("k"),
+        [json!({"k": 1})]
+    );
     assert_eq!(from(json!(42)).run().await.calls("k"), 0);
 }
 
@@ -127,8 +162,10 @@ async fn k_165_to_k_167_answers_belong_to_their_event() {
     let properties = |number: i64| map_from_json(json!({"value": number})).unwrap();
     let running = open().setup().lenient().start();
     running.started().await;
-    let (ten, twenty) =
-        tokio::join!(running.handle.request_control("k", properties(10)), running.handle.request_control("k", properties(20)));
+    let (ten, twenty) = tokio::join!(
+        running.handle.request_control("k", properties(10)),
+        running.handle.request_control("k", properties(20))
+    );
     assert_eq!(to_json(&ten.unwrap().into()), json!({"output": 10}));
     assert_eq!(to_json(&twenty.unwrap().into()), json!({"output": 20}));
     let unknown = running.handle.request_control("nobody", properties(1)).await;
@@ -140,7 +177,10 @@ async fn k_165_to_k_167_answers_belong_to_their_event() {
         handle.request_control("k", properties(2)),
     );
     for answer in [first, second, third] {
-        assert!(matches!(&answer, Err(RunError::NoAnswer { message, .. }) if message.contains("fail:0")), "{answer:?}");
+        assert!(
+            matches!(&answer, Err(RunError::NoAnswer { message, .. }) if message.contains("fail:0")),
+            "{answer:?}"
+        );
     }
     let late = running.handle.request_control("k", properties(3)).await;
     assert!(matches!(late, Err(RunError::NoAnswer { .. })), "{late:?}");
@@ -152,8 +192,12 @@ async fn k_165_to_k_167_answers_belong_to_their_event() {
 async fn k_168_an_event_of_an_edge_does_not_steal_an_answer() {
     let running = open().setup().start();
     running.started().await;
-    let push = running.handle.push_input("go", crate::harness::value(json!({"value": 5})), None);
-    let ask = running.handle.request_control("k", map_from_json(json!({"value": 6})).unwrap());
+    let push = running
+        .handle
+        .push_input("go", crate::harness::value(json!({"value": 5})), None);
+    let ask = running
+        .handle
+        .request_control("k", map_from_json(json!({"value": 6})).unwrap());
     let (_, answer) = tokio::join!(push, ask);
     assert_eq!(to_json(&answer.unwrap().into()), json!({"output": 6}));
     running.handle.finish_input("go", None).await.unwrap();
@@ -162,7 +206,10 @@ async fn k_168_an_event_of_an_edge_does_not_steal_an_answer() {
 
 #[tokio::test]
 async fn k_170_a_controlled_node_without_a_controller_completes() {
-    let graph = graph().node("d", "test.Const", json!({"value": 1})).node("k", "test.Pass", json!({})).edges(["d.output > k.value"]);
+    let graph = graph()
+        .node("d", "test.Const", json!({"value": 1}))
+        .node("k", "test.Pass", json!({}))
+        .edges(["d.output > k.value"]);
     let mut setup = graph.setup().lenient();
     setup.graph.nodes[1].flags.controlled = true;
     let done = setup.run().await;
@@ -175,7 +222,12 @@ async fn k_171_a_controller_is_told_what_it_controls() {
     let mut setup = graph.setup();
     let registry = std::sync::Arc::get_mut(&mut setup.registry).unwrap();
     let mut meta = (**registry.meta("test.Controlled").unwrap()).clone();
-    let input = atelier_kernel::node::InputMeta { name: "a".into(), ty: "int".into(), min: Some(0.0), ..Default::default() };
+    let input = atelier_kernel::node::InputMeta {
+        name: "a".into(),
+        ty: "int".into(),
+        min: Some(0.0),
+        ..Default::default()
+    };
     meta.inputs = vec![input];
     let node = &mut setup.graph.nodes[1];
     node.meta = std::sync::Arc::new(meta);
@@ -184,7 +236,10 @@ async fn k_171_a_controller_is_told_what_it_controls() {
     let done = setup.run().await;
     let context = &done.inputs("c")[0]["_control_context"]["k"];
     let action = &context["control_actions"]["run"]["properties"];
-    assert_eq!(action["a"], json!({"type": "integer", "description": "", "default": 1, "minimum": 0}));
+    assert_eq!(
+        action["a"],
+        json!({"type": "integer", "description": "", "default": 1, "minimum": 0})
+    );
     assert!(action["_hidden"].is_null() && context["properties"]["_hidden"].is_null());
     assert_eq!(context["properties"]["a"]["value"], json!(1));
 }
@@ -196,7 +251,9 @@ async fn k_172_a_controlled_input_is_an_actor_only() {
         .sink("s")
         .edges(["i.output > s.value"])
         .control("c.__control__ > i");
-    let done = tokio::time::timeout(Duration::from_secs(10), graph.run()).await.unwrap();
+    let done = tokio::time::timeout(Duration::from_secs(10), graph.run())
+        .await
+        .unwrap();
     assert_eq!((done.calls("i"), done.outputs()["out"].clone()), (1, json!([4])));
     assert_eq!(done.count("node:i:"), 2);
 }

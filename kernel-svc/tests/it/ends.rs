@@ -14,17 +14,31 @@ async fn until(running: &Running, node: &str) {
     }
 }
 fn each(ty: &str, properties: Json) -> Graph {
-    graph().input("x").node("f", "test.ForEach", json!({})).named("w", ty, "w", properties).edges(["x.output > f.input_list", "f.output > w.value"])
+    graph()
+        .input("x")
+        .node("f", "test.ForEach", json!({}))
+        .named("w", ty, "w", properties)
+        .edges(["x.output > f.input_list", "f.output > w.value"])
 }
 
 #[tokio::test]
 async fn k_200_a_failed_node_stops_what_depends_on_it() {
-    let graph = graph().input("x").node("b", "test.FailOn", json!({})).named("c", "test.Pass", "c", json!({}));
-    let done = graph.edges(["x.output > b.value", "b.output > c.value"]).run_with(json!("boom")).await;
+    let graph =
+        graph()
+            .input("x")
+            .node("b", "test.FailOn", json!({}))
+            .named("c", "test.Pass", "c", json!({}));
+    let done = graph
+        .edges(["x.output > b.value", "b.output > c.value"])
+        .run_with(json!("boom"))
+        .await;
     assert_eq!(done.status(), JobStatus::Failed);
     let error = done.result.error.clone().unwrap();
     assert!(error.contains('b') && error.contains("boom"), "{error}");
-    assert_eq!((done.calls("c"), done.artifacts("b").len(), done.outputs()), (0, 0, json!({"c": []})));
+    assert_eq!(
+        (done.calls("c"), done.artifacts("b").len(), done.outputs()),
+        (0, 0, json!({"c": []}))
+    );
     assert_eq!(done.count("node:b:error"), 1);
 }
 
@@ -36,42 +50,74 @@ async fn k_201_and_k_202_other_branches_go_on_and_all_errors_are_told() {
         .named("c", "test.Const", "good", json!({"value": 1}));
     let done = graph.run().await;
     let error = done.result.error.clone().unwrap();
-    assert!(error.contains("a: fail:one") && error.contains("b: fail:two") && error.contains("; "), "{error}");
-    assert_eq!((done.status(), done.outputs()["good"].clone()), (JobStatus::Failed, json!([1])));
+    assert!(
+        error.contains("a: fail:one") && error.contains("b: fail:two") && error.contains("; "),
+        "{error}"
+    );
+    assert_eq!(
+        (done.status(), done.outputs()["good"].clone()),
+        (JobStatus::Failed, json!([1]))
+    );
 }
 
 #[tokio::test]
 async fn k_203_an_error_ends_the_node_and_keeps_its_artifacts() {
-    let done = each("test.FailOn", json!({"on": 2})).run_with(json!([1, 2, 3])).await;
-    assert_eq!((done.artifacts("w"), done.calls("w")), (vec![json!({"output": 1})], 2));
-    assert_eq!((done.status(), done.outputs()), (JobStatus::Failed, json!({"w": [1]})));
+    let done = each("test.FailOn", json!({"on": 2}))
+        .run_with(json!([1, 2, 3]))
+        .await;
+    assert_eq!(
+        (done.artifacts("w"), done.calls("w")),
+        (vec![json!({"output": 1})], 2)
+    );
+    assert_eq!(
+        (done.status(), done.outputs()),
+        (JobStatus::Failed, json!({"w": [1]}))
+    );
 }
 
 #[tokio::test]
 async fn k_204_finalize_runs_once_and_its_failure_is_swallowed() {
     let done = graph().node("a", "test.FailOn", json!({})).run().await;
     assert_eq!(*done.log.finalized.lock().unwrap(), ["a"]);
-    let done = graph().node("a", "test.BadFinalize", json!({"value": 1})).run().await;
+    let done = graph()
+        .node("a", "test.BadFinalize", json!({"value": 1}))
+        .run()
+        .await;
     assert_eq!(done.status(), JobStatus::Completed);
 }
 
 #[tokio::test]
 async fn k_205_a_failed_initialise_starts_nothing() {
-    let done = graph().node("a", "test.Pass", json!({})).node("b", "test.BadInit", json!({})).run().await;
+    let done = graph()
+        .node("a", "test.Pass", json!({}))
+        .node("b", "test.BadInit", json!({}))
+        .run()
+        .await;
     let error = done.result.error.clone().unwrap();
-    assert!(error.contains('b') && error.contains("test.BadInit") && error.contains("no init"), "{error}");
+    assert!(
+        error.contains('b') && error.contains("test.BadInit") && error.contains("no init"),
+        "{error}"
+    );
     assert_eq!(*done.log.finalized.lock().unwrap(), ["a"]);
     assert_eq!((done.count("node:"), done.calls("a")), (0, 0));
 }
 
 #[tokio::test]
 async fn k_206_and_k_207_errors_carry_their_cause() {
-    let input = graph().node("i", "nodetool.input.Bad", json!({"name": "x"})).sink("s").edges(["i.output > s.value"]);
+    let input = graph()
+        .node("i", "nodetool.input.Bad", json!({"name": "x"}))
+        .sink("s")
+        .edges(["i.output > s.value"]);
     let error = input.run_with(json!(1)).await.result.error.unwrap();
-    assert!(error.contains('x') && error.contains("nodetool.input.Bad") && error.contains("bad input"), "{error}");
+    assert!(
+        error.contains('x') && error.contains("nodetool.input.Bad") && error.contains("bad input"),
+        "{error}"
+    );
     let done = graph().node("m", "test.MissingRuntime", json!({})).run().await;
     let detail = done.events.iter().find_map(|event| match event {
-        Event::Node { detail: Some(detail), .. } => detail.code.clone(),
+        Event::Node {
+            detail: Some(detail), ..
+        } => detail.code.clone(),
         _ => None,
     });
     assert_eq!(detail.as_deref(), Some("missing_runtime_package"));
@@ -79,16 +125,32 @@ async fn k_206_and_k_207_errors_carry_their_cause() {
 
 #[tokio::test]
 async fn a_panic_is_an_error_of_its_node() {
-    let graph = graph().node("p", "test.Panic", json!({})).sink("s").edges(["p.output > s.value"]);
+    let graph = graph()
+        .node("p", "test.Panic", json!({}))
+        .sink("s")
+        .edges(["p.output > s.value"]);
     let done = graph.run().await;
-    assert!(done.result.error.unwrap().contains("p: node code panicked: on purpose"));
+    assert!(
+        done.result
+            .error
+            .unwrap()
+            .contains("p: node code panicked: on purpose")
+    );
     assert_eq!(*done.log.finalized.lock().unwrap(), ["p", "s"]);
 }
 
 #[tokio::test]
 async fn k_210_a_cancel_ends_the_run_within_its_grace() {
-    let graph = graph().input("x").node("w", "test.Stubborn", json!({})).sink("s").edges(["x.output > w.value", "w.output > s.value"]);
-    let running = graph.setup().params(json!({"x": 1})).options(|options| options.cancel_grace = Duration::from_millis(50)).start();
+    let graph = graph()
+        .input("x")
+        .node("w", "test.Stubborn", json!({}))
+        .sink("s")
+        .edges(["x.output > w.value", "w.output > s.value"]);
+    let running = graph
+        .setup()
+        .params(json!({"x": 1}))
+        .options(|options| options.cancel_grace = Duration::from_millis(50))
+        .start();
     until(&running, "w").await;
     let start = Instant::now();
     running.cancel.cancel();
@@ -102,7 +164,12 @@ async fn k_210_a_cancel_ends_the_run_within_its_grace() {
 
 #[tokio::test]
 async fn k_211_a_cancel_before_the_start_invokes_nothing() {
-    let setup = graph().input("x").sink("s").edges(["x.output > s.value"]).setup().params(json!({"x": 1}));
+    let setup = graph()
+        .input("x")
+        .sink("s")
+        .edges(["x.output > s.value"])
+        .setup()
+        .params(json!({"x": 1}));
     setup.cancel.cancel();
     let done = setup.run().await;
     assert_eq!(done.trace(), ["job:running", "job:cancelled"]);
@@ -114,13 +181,23 @@ async fn k_212_to_k_214_whoever_waits_is_freed_by_a_cancel() {
     let endless = graph().node("e", "test.Endless", json!({}));
     let waiting = graph()
         .node("i", "nodetool.input.Stream", json!({"name": "x"}))
-        .node("c", "test.Controller", json!({"events": [{"event_type": "run", "properties": {}}]}))
+        .node(
+            "c",
+            "test.Controller",
+            json!({"events": [{"event_type": "run", "properties": {}}]}),
+        )
         .node("k", "test.Controlled", json!({}))
         .edges(["i.output > k.x"])
         .control("c.__control__ > k");
-    let blocked = graph().node("l", "test.StreamN", json!({"n": 9})).node("e", "test.Endless", json!({})).edges(["l.output > e.value"]);
+    let blocked = graph()
+        .node("l", "test.StreamN", json!({"n": 9}))
+        .node("e", "test.Endless", json!({}))
+        .edges(["l.output > e.value"]);
     for (graph, node) in [(endless, "e"), (waiting, "c"), (blocked, "l")] {
-        let running = graph.setup().options(|options| options.buffer_limit = Some(1)).start();
+        let running = graph
+            .setup()
+            .options(|options| options.buffer_limit = Some(1))
+            .start();
         until(&running, node).await;
         tokio::time::sleep(Duration::from_millis(10)).await;
         running.cancel.cancel();
@@ -132,12 +209,18 @@ async fn k_212_to_k_214_whoever_waits_is_freed_by_a_cancel() {
 
 #[tokio::test]
 async fn k_215_a_paid_result_is_committed_after_a_cancel() {
-    let graph = graph().node("p", "test.PaidSlow", json!({"value": 1})).sink("s").edges(["p.output > s.value"]);
+    let graph = graph()
+        .node("p", "test.PaidSlow", json!({"value": 1}))
+        .sink("s")
+        .edges(["p.output > s.value"]);
     let running = graph.setup().start();
     until(&running, "p").await;
     running.cancel.cancel();
     let done = running.done().await;
-    assert_eq!((done.status(), done.artifacts("p"), done.calls("s")), (JobStatus::Cancelled, vec![json!({"output": 1})], 0));
+    assert_eq!(
+        (done.status(), done.artifacts("p"), done.calls("s")),
+        (JobStatus::Cancelled, vec![json!({"output": 1})], 0)
+    );
     let ids = done.events.iter().find_map(|event| match event {
         Event::Artifact { generation_ids, .. } => Some(generation_ids.clone()),
         _ => None,
@@ -147,7 +230,10 @@ async fn k_215_a_paid_result_is_committed_after_a_cancel() {
 
 #[tokio::test]
 async fn k_216_and_k_217_values_that_wait_are_not_invoked_after_a_cancel() {
-    let running = each("test.Slow", json!({"ms": 20})).setup().params(json!({"x": (0..100).collect::<Vec<_>>()})).start();
+    let running = each("test.Slow", json!({"ms": 20}))
+        .setup()
+        .params(json!({"x": (0..100).collect::<Vec<_>>()}))
+        .start();
     while running.log.calls("w").len() < 2 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -172,28 +258,53 @@ async fn k_218_events_that_wait_are_not_invoked_after_a_cancel() {
 #[tokio::test]
 async fn k_220_to_k_223_suspension() {
     let graph_of = |others: &[&str]| {
-        let start = graph().input("x").node("u", "test.Suspend", json!({})).edges(["x.output > u.value"]);
-        others.iter().enumerate().fold(start, |graph, (at, ty)| graph.node(&format!("o{at}"), ty, json!({"ms": 10})))
+        let start = graph()
+            .input("x")
+            .node("u", "test.Suspend", json!({}))
+            .edges(["x.output > u.value"]);
+        others.iter().enumerate().fold(start, |graph, (at, ty)| {
+            graph.node(&format!("o{at}"), ty, json!({"ms": 10}))
+        })
     };
     let done = graph_of(&[]).run_with(json!(1)).await;
     let found = done.result.suspension.clone().unwrap();
-    assert_eq!((done.status(), &*found.node_id, found.reason.as_str()), (JobStatus::Suspended, "u", "r"));
+    assert_eq!(
+        (done.status(), &*found.node_id, found.reason.as_str()),
+        (JobStatus::Suspended, "u", "r")
+    );
     assert_eq!(crate::harness::json(&found.state.into()), json!({"step": 2}));
-    assert_eq!((done.count("node:u:suspended"), done.result.error.clone(), done.count("artifact:u")), (1, None, 0));
+    assert_eq!(
+        (
+            done.count("node:u:suspended"),
+            done.result.error.clone(),
+            done.count("artifact:u")
+        ),
+        (1, None, 0)
+    );
     let failed = graph_of(&["test.FailOn"]).run_with(json!(1)).await;
     assert_eq!(failed.status(), JobStatus::Suspended);
     let two = graph_of(&["test.Suspend"]).run_with(json!(1)).await;
     assert_eq!(two.status(), JobStatus::Suspended);
-    let running = graph_of(&["test.Endless"]).setup().params(json!({"x": 1})).start();
+    let running = graph_of(&["test.Endless"])
+        .setup()
+        .params(json!({"x": 1}))
+        .start();
     until(&running, "u").await;
     running.cancel.cancel();
     let done = running.done().await;
-    assert_eq!((done.status(), done.result.suspension), (JobStatus::Cancelled, None));
+    assert_eq!(
+        (done.status(), done.result.suspension),
+        (JobStatus::Cancelled, None)
+    );
 }
 
 #[tokio::test]
 async fn k_230_a_relay_that_is_gone_does_not_stop_the_run() {
-    let setup = graph().node("c", "test.Const", json!({"value": 1})).sink("s").edges(["c.output > s.value"]).setup();
+    let setup = graph()
+        .node("c", "test.Const", json!({"value": 1}))
+        .sink("s")
+        .edges(["c.output > s.value"])
+        .setup();
     let (events, receiver) = tokio::sync::mpsc::channel(1);
     drop(receiver);
     let spec = atelier_kernel::run::RunSpec {
@@ -219,11 +330,22 @@ async fn k_271_a_refused_item_is_left_out_of_its_fan_out() {
         .node("w", "test.Refuse", json!({"on": 2}))
         .node("c", "test.Collect", json!({}))
         .sink("s")
-        .edges(["x.output > f.input_list", "f.output > w.value", "w.output > c.input_item", "c.output > s.value"]);
+        .edges([
+            "x.output > f.input_list",
+            "f.output > w.value",
+            "w.output > c.input_item",
+            "c.output > s.value",
+        ]);
     let done = graph.run_with(json!([1, 2, 3])).await;
-    assert_eq!((done.status(), done.outputs()), (JobStatus::Completed, json!({"out": [[1, 3]]})));
+    assert_eq!(
+        (done.status(), done.outputs()),
+        (JobStatus::Completed, json!({"out": [[1, 3]]}))
+    );
     assert_eq!(done.warnings().len(), 1);
     assert!(done.warnings()[0].contains("policy"));
-    let single = crate::harness::graph().node("w", "test.Refuse", json!({"on": 1, "value": 1})).run().await;
+    let single = crate::harness::graph()
+        .node("w", "test.Refuse", json!({"on": 1, "value": 1}))
+        .run()
+        .await;
     assert_eq!(single.status(), JobStatus::Failed);
 }

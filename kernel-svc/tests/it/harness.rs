@@ -28,7 +28,12 @@ use crate::nodes::{Log, registry};
 pub struct NoServices;
 #[async_trait]
 impl Services for NoServices {
-    async fn generate(&self, _: &Context, _: GenerationCall, _: &mut dyn Pieces) -> Result<Generated, NodeError> {
+    async fn generate(
+        &self,
+        _: &Context,
+        _: GenerationCall,
+        _: &mut dyn Pieces,
+    ) -> Result<Generated, NodeError> {
         Err(NodeError::new("no provider"))
     }
     async fn media_bytes(&self, _: &Context, _: &MediaRef) -> Result<Bytes, NodeError> {
@@ -46,18 +51,31 @@ pub struct Traffic {
     pub done: Mutex<HashMap<String, Vec<String>>>,
 }
 fn sorted(lineage: &Lineage, roots: &[Arc<str>]) -> String {
-    let mut parts: Vec<String> =
-        lineage.tokens().iter().map(|token| format!("{}={}", roots[token.root.0 as usize], token.index)).collect();
+    let mut parts: Vec<String> = lineage
+        .tokens()
+        .iter()
+        .map(|token| format!("{}={}", roots[token.root.0 as usize], token.index))
+        .collect();
     parts.sort_unstable();
     parts.join(",")
 }
 impl Probe for Traffic {
     fn delivered(&self, edge: &Arc<str>, value: &Value, lineage: &Lineage, roots: &[Arc<str>]) {
         let item = (value.clone(), sorted(lineage, roots));
-        self.delivered.lock().unwrap().entry(edge.to_string()).or_default().push(item);
+        self.delivered
+            .lock()
+            .unwrap()
+            .entry(edge.to_string())
+            .or_default()
+            .push(item);
     }
     fn done(&self, edge: &Arc<str>, key: &Lineage, roots: &[Arc<str>]) {
-        self.done.lock().unwrap().entry(edge.to_string()).or_default().push(sorted(key, roots));
+        self.done
+            .lock()
+            .unwrap()
+            .entry(edge.to_string())
+            .or_default()
+            .push(sorted(key, roots));
     }
 }
 
@@ -96,9 +114,19 @@ impl Setup {
         let log = Arc::new(log);
         let registry = Arc::new(registry(&log));
         let raw = parse(graph, &mut Vec::new()).expect("a graph");
-        let options = RunOptions { strict: true, ..RunOptions::default() };
+        let options = RunOptions {
+            strict: true,
+            ..RunOptions::default()
+        };
         let graph = hydrate(&raw, &registry);
-        Self { graph, params: Map::new(), options, log, registry, cancel: CancellationToken::new() }
+        Self {
+            graph,
+            params: Map::new(),
+            options,
+            log,
+            registry,
+            cancel: CancellationToken::new(),
+        }
     }
     pub fn params(mut self, params: Json) -> Self {
         self.params = map_from_json(params).expect("an object");
@@ -134,7 +162,14 @@ impl Setup {
             }
             all
         });
-        Running { handle, cancel: self.cancel, log: self.log, traffic, result: tokio::spawn(run), events }
+        Running {
+            handle,
+            cancel: self.cancel,
+            log: self.log,
+            traffic,
+            result: tokio::spawn(run),
+            events,
+        }
     }
     pub async fn run(self) -> Done {
         self.start().done().await
@@ -142,18 +177,35 @@ impl Setup {
 }
 impl Running {
     pub async fn done(self) -> Done {
-        let Self { handle, result, events, log, traffic, .. } = self;
+        let Self {
+            handle,
+            result,
+            events,
+            log,
+            traffic,
+            ..
+        } = self;
         let limit = std::time::Duration::from_secs(60);
-        let result = tokio::time::timeout(limit, result).await.expect("the run ends").expect("the run does not panic");
+        let result = tokio::time::timeout(limit, result)
+            .await
+            .expect("the run ends")
+            .expect("the run does not panic");
         drop(handle);
         let events = events.await.expect("events");
         assert_eq!(result.live_actors, 0);
         assert_eq!(result.pending_responses, 0);
-        Done { result, events, log, traffic }
+        Done {
+            result,
+            events,
+            log,
+            traffic,
+        }
     }
     /// Waits until the handle can be used.
     pub async fn started(&self) {
-        while self.handle.finish_input("no such input", None).await == Err(atelier_kernel::run::RunError::NotStarted) {
+        while self.handle.finish_input("no such input", None).await
+            == Err(atelier_kernel::run::RunError::NotStarted)
+        {
             tokio::task::yield_now().await;
         }
     }
@@ -165,7 +217,11 @@ impl Done {
     }
     pub fn outputs(&self) -> Json {
         Json::Object(
-            self.result.outputs.iter().map(|(name, value)| (name.clone(), json(value))).collect(),
+            self.result
+                .outputs
+                .iter()
+                .map(|(name, value)| (name.clone(), json(value)))
+                .collect(),
         )
     }
     /// Short texts of all events, in order: `job:running`, `node:a:running`, `edge:e1:active:1`, `output:a:output`,
@@ -176,27 +232,46 @@ impl Done {
             Event::Job { status, .. } => format!("job:{}", job_status(*status)),
             Event::Queued { position } => format!("queued:{position}"),
             Event::Node { node, status, .. } => format!("node:{}:{}", node.id, node_status(*status)),
-            Event::Edge { edge_id, status, counter } => {
+            Event::Edge {
+                edge_id,
+                status,
+                counter,
+            } => {
                 let count = counter.map_or_else(|| "null".to_owned(), |count| count.to_string());
                 format!("edge:{edge_id}:{}:{count}", edge_status(*status))
             }
-            Event::Output { node, output_name, .. } => format!("output:{}:{output_name}", node.id),
+            Event::Output {
+                node, output_name, ..
+            } => format!("output:{}:{output_name}", node.id),
             Event::Artifact { node, .. } => {
                 let next = indexes.entry(node.id.to_string()).or_default();
                 *next += 1;
                 format!("artifact:{}:#{}", node.id, *next - 1)
             }
-            Event::Note { node, note: Note::Log { severity: Severity::Warning, .. } } => format!("log:{}:warning", node.id),
+            Event::Note {
+                node,
+                note:
+                    Note::Log {
+                        severity: Severity::Warning,
+                        ..
+                    },
+            } => format!("log:{}:warning", node.id),
             Event::Note { node, .. } => format!("note:{}", node.id),
         };
         self.events.iter().map(&mut short).collect()
     }
     pub fn count(&self, prefix: &str) -> usize {
-        self.trace().iter().filter(|event| event.starts_with(prefix)).count()
+        self.trace()
+            .iter()
+            .filter(|event| event.starts_with(prefix))
+            .count()
     }
     pub fn edge(&self, id: &str) -> Vec<String> {
         let prefix = format!("edge:{id}:");
-        self.trace().iter().filter_map(|event| event.strip_prefix(&prefix).map(ToOwned::to_owned)).collect()
+        self.trace()
+            .iter()
+            .filter_map(|event| event.strip_prefix(&prefix).map(ToOwned::to_owned))
+            .collect()
     }
     pub fn artifacts(&self, id: &str) -> Vec<Json> {
         let own = self.events.iter().filter_map(|event| match event {
@@ -207,33 +282,55 @@ impl Done {
     }
     pub fn shown(&self, id: &str) -> Vec<(String, Json)> {
         let own = self.events.iter().filter_map(|event| match event {
-            Event::Output { node, output_name, value, .. } if &*node.id == id => {
-                Some((output_name.to_string(), json(value)))
-            }
+            Event::Output {
+                node,
+                output_name,
+                value,
+                ..
+            } if &*node.id == id => Some((output_name.to_string(), json(value))),
             _ => None,
         });
         own.collect()
     }
     pub fn warnings(&self) -> Vec<String> {
         let texts = self.events.iter().filter_map(|event| match event {
-            Event::Note { note: Note::Log { content, severity: Severity::Warning }, .. } => Some(content.clone()),
+            Event::Note {
+                note:
+                    Note::Log {
+                        content,
+                        severity: Severity::Warning,
+                    },
+                ..
+            } => Some(content.clone()),
             _ => None,
         });
         texts.collect()
     }
     pub fn delivered(&self, edge: &str) -> Vec<(Json, String)> {
         let all = self.traffic.delivered.lock().unwrap();
-        all.get(edge).into_iter().flatten().map(|(value, lineage)| (json(value), lineage.clone())).collect()
+        all.get(edge)
+            .into_iter()
+            .flatten()
+            .map(|(value, lineage)| (json(value), lineage.clone()))
+            .collect()
     }
     pub fn calls(&self, node: &str) -> usize {
         self.log.calls(node).len()
     }
     /// Inputs of every call of a node.
     pub fn inputs(&self, node: &str) -> Vec<Json> {
-        self.log.calls(node).into_iter().map(|call| json(&call.inputs.unwrap_or_default().into())).collect()
+        self.log
+            .calls(node)
+            .into_iter()
+            .map(|call| json(&call.inputs.unwrap_or_default().into()))
+            .collect()
     }
     pub fn codes(&self) -> Vec<String> {
-        self.result.issues.iter().map(|issue| issue.code.clone()).collect()
+        self.result
+            .issues
+            .iter()
+            .map(|issue| issue.code.clone())
+            .collect()
     }
 }
 
@@ -284,12 +381,14 @@ pub fn graph() -> Graph {
 impl Graph {
     /// A node without a name.
     pub fn node(mut self, id: &str, ty: &str, properties: Json) -> Self {
-        self.nodes.push(serde_json::json!({"id": id, "type": ty, "properties": properties}));
+        self.nodes
+            .push(serde_json::json!({"id": id, "type": ty, "properties": properties}));
         self
     }
     /// A node with a name.
     pub fn named(self, id: &str, ty: &str, name: &str, properties: Json) -> Self {
-        self.node(id, ty, properties).with("name", serde_json::json!(name))
+        self.node(id, ty, properties)
+            .with("name", serde_json::json!(name))
     }
     /// A `test.Sink` called `out`.
     pub fn sink(self, id: &str) -> Self {
@@ -321,7 +420,10 @@ impl Graph {
     fn push(&mut self, edge: &str, kind: Option<&str>) {
         let (source, target) = edge.split_once('>').expect("an arrow");
         let (source, source_handle) = source.trim().rsplit_once('.').expect("an output");
-        let (target, target_handle) = target.trim().rsplit_once('.').unwrap_or((target.trim(), "__control__"));
+        let (target, target_handle) = target
+            .trim()
+            .rsplit_once('.')
+            .unwrap_or((target.trim(), "__control__"));
         let mut json = serde_json::json!({
             "id": format!("e{}", self.edges.len() + 1), "source": source, "sourceHandle": source_handle,
             "target": target, "targetHandle": target_handle,

@@ -1,4 +1,4 @@
-//! Kernel specification 10.3: iteration, streams, joins.
+//! Kernel specification 10.3, first part: iterations and streams.
 
 use atelier_proto::kernel::v1::{Disposition, JobStatus};
 use serde_json::{Value as Json, json};
@@ -7,15 +7,21 @@ use atelier_kernel::event::Event;
 
 use crate::harness::{Done, Graph, graph};
 
-fn outcome(done: &Done) -> Json {
+pub fn outcome(done: &Done) -> Json {
     assert_eq!(done.status(), JobStatus::Completed, "{:?}", done.result.error);
     done.outputs()["out"].clone()
 }
-fn each() -> Graph {
-    graph().input("x").node("f", "test.ForEach", json!({})).edges(["x.output > f.input_list"])
+pub fn each() -> Graph {
+    graph()
+        .input("x")
+        .node("f", "test.ForEach", json!({}))
+        .edges(["x.output > f.input_list"])
 }
-fn pairs(done: &Done, edge: &str) -> Vec<Json> {
-    done.delivered(edge).into_iter().map(|(value, lineage)| json!([value, lineage])).collect()
+pub fn pairs(done: &Done, edge: &str) -> Vec<Json> {
+    done.delivered(edge)
+        .into_iter()
+        .map(|(value, lineage)| json!([value, lineage]))
+        .collect()
 }
 
 #[tokio::test]
@@ -26,19 +32,40 @@ async fn k_070_an_iteration_runs_through_a_chain() {
         .node("k", "test.Cap", json!({}))
         .edges(["l.output > p.value", "p.output > k.value"]);
     let done = graph.run().await;
-    assert_eq!(pairs(&done, "e2"), [json!([0, "l:items=0"]), json!([1, "l:items=1"]), json!([2, "l:items=2"])]);
-    assert_eq!((done.artifacts("p").len(), done.artifacts("l"), done.artifacts("k")), (3, vec![json!({"output": 2})], vec![json!({})]));
+    assert_eq!(
+        pairs(&done, "e2"),
+        [
+            json!([0, "l:items=0"]),
+            json!([1, "l:items=1"]),
+            json!([2, "l:items=2"])
+        ]
+    );
+    assert_eq!(
+        (
+            done.artifacts("p").len(),
+            done.artifacts("l"),
+            done.artifacts("k")
+        ),
+        (3, vec![json!({"output": 2})], vec![json!({})])
+    );
     for edge in ["e1", "e2"] {
         assert_eq!(done.edge(edge), ["active:1", "completed:3"]);
     }
     assert_eq!((done.count("output:"), done.count("node:")), (0, 6));
-    let keys: Vec<String> = done.log.calls("p").into_iter().map(|call| call.invocation).collect();
+    let keys: Vec<String> = done
+        .log
+        .calls("p")
+        .into_iter()
+        .map(|call| call.invocation)
+        .collect();
     assert_eq!(keys, ["l:items=0#0", "l:items=1#0", "l:items=2#0"]);
 }
 
 #[tokio::test]
 async fn k_071_six_executions_are_six_artifacts() {
-    let graph = each().named("d", "test.Pass", "d", json!({})).edges(["f.output > d.value"]);
+    let graph = each()
+        .named("d", "test.Pass", "d", json!({}))
+        .edges(["f.output > d.value"]);
     let done = graph.run_with(json!([1, 2, 3, 4, 5, 6])).await;
     let expected: Vec<Json> = (1..=6).map(|number| json!({"output": number})).collect();
     assert_eq!(done.artifacts("d"), expected);
@@ -47,11 +74,24 @@ async fn k_071_six_executions_are_six_artifacts() {
 
 #[tokio::test]
 async fn k_072_artifacts_are_never_suppressed() {
-    let graph = each().node("d", "test.Pass", json!({})).sink("s").edges(["f.output > d.value", "d.output > s.value"]);
+    let graph = each()
+        .node("d", "test.Pass", json!({}))
+        .sink("s")
+        .edges(["f.output > d.value", "d.output > s.value"]);
     let done = graph.run_with(json!([1, 2, 3, 4, 5, 6])).await;
-    assert_eq!((done.shown("d").len(), done.artifacts("d").len(), done.artifacts("s").len()), (0, 6, 6));
+    assert_eq!(
+        (
+            done.shown("d").len(),
+            done.artifacts("d").len(),
+            done.artifacts("s").len()
+        ),
+        (0, 6, 6)
+    );
     assert_eq!(outcome(&done), json!([1, 2, 3, 4, 5, 6]));
-    assert_eq!(crate::harness::json(&done.result.outputs_by_handle["out"]), json!({"output": [1, 2, 3, 4, 5, 6]}));
+    assert_eq!(
+        crate::harness::json(&done.result.outputs_by_handle["out"]),
+        json!({"output": [1, 2, 3, 4, 5, 6]})
+    );
 }
 
 #[tokio::test]
@@ -62,47 +102,109 @@ async fn k_073_an_empty_iteration_invokes_nobody() {
         .sink("s")
         .edges(["l.output > p.value", "p.output > s.value"]);
     let done = graph.run().await;
-    assert_eq!((done.calls("p"), done.calls("s"), done.artifacts("l")), (0, 0, vec![json!({})]));
-    assert_eq!((done.edge("e1"), done.edge("e2")), (vec!["completed:null".into()], vec!["completed:null".into()]));
+    assert_eq!(
+        (done.calls("p"), done.calls("s"), done.artifacts("l")),
+        (0, 0, vec![json!({})])
+    );
+    assert_eq!(
+        (done.edge("e1"), done.edge("e2")),
+        (vec!["completed:null".into()], vec!["completed:null".into()])
+    );
     assert_eq!(outcome(&done), json!([]));
 }
 
 #[tokio::test]
 async fn k_074_and_k_075_indexes_are_given_by_the_engine() {
-    let both = each().node("a", "test.Cap", json!({})).node("b", "test.Cap", json!({})).edges(["f.output > a.value", "f.index > b.value"]);
+    let both = each()
+        .node("a", "test.Cap", json!({}))
+        .node("b", "test.Cap", json!({}))
+        .edges(["f.output > a.value", "f.index > b.value"]);
     let done = both.run_with(json!(["a", "b", "c"])).await;
     let (values, indexes) = (done.delivered("e2"), done.delivered("e3"));
-    assert_eq!(indexes.iter().map(|(value, _)| value.clone()).collect::<Vec<_>>(), [json!(0), json!(1), json!(2)]);
-    assert!(values.iter().zip(&indexes).all(|((_, left), (_, right))| left == right));
-    let one = each().node("a", "test.Cap", json!({})).edges(["f.output > a.value"]);
+    assert_eq!(
+        indexes.iter().map(|(value, _)| value.clone()).collect::<Vec<_>>(),
+        [json!(0), json!(1), json!(2)]
+    );
+    assert!(
+        values
+            .iter()
+            .zip(&indexes)
+            .all(|((_, left), (_, right))| left == right)
+    );
+    let one = each()
+        .node("a", "test.Cap", json!({}))
+        .edges(["f.output > a.value"]);
     let shown = one.run_with(json!(["a", "b", "c"])).await.shown("f");
-    assert_eq!(shown, [("index".to_owned(), json!(0)), ("index".to_owned(), json!(1)), ("index".to_owned(), json!(2))]);
+    assert_eq!(
+        shown,
+        [
+            ("index".to_owned(), json!(0)),
+            ("index".to_owned(), json!(1)),
+            ("index".to_owned(), json!(2))
+        ]
+    );
 }
 
 #[tokio::test]
 async fn k_076_null_frames_open_no_item() {
     let frames = json!([{"a": null, "b": 1}, {"a": null}, {"b": 2}]);
-    let graph = graph().node("f", "test.Frames", json!({"frames": frames})).node("k", "test.Cap", json!({})).edges(["f.b > k.value"]);
-    assert_eq!(pairs(&graph.run().await, "e1"), [json!([1, "f:f=0"]), json!([2, "f:f=1"])]);
+    let graph = graph()
+        .node("f", "test.Frames", json!({"frames": frames}))
+        .node("k", "test.Cap", json!({}))
+        .edges(["f.b > k.value"]);
+    assert_eq!(
+        pairs(&graph.run().await, "e1"),
+        [json!([1, "f:f=0"]), json!([2, "f:f=1"])]
+    );
 }
 
 #[tokio::test]
 async fn k_077_an_untagged_stream_collapses_with_one_warning() {
-    let done = graph().node("r", "test.Raw", json!({"n": 3})).sink("s").edges(["r.output > s.value"]).run().await;
-    assert_eq!((outcome(&done), done.warnings().len(), done.calls("s")), (json!([2]), 1, 1));
+    let done = graph()
+        .node("r", "test.Raw", json!({"n": 3}))
+        .sink("s")
+        .edges(["r.output > s.value"])
+        .run()
+        .await;
+    assert_eq!(
+        (outcome(&done), done.warnings().len(), done.calls("s")),
+        (json!([2]), 1, 1)
+    );
     assert_eq!(done.edge("e1"), ["active:1", "completed:3"]);
 }
 
 #[tokio::test]
 async fn k_078_to_k_081_chunks_drive_invocations() {
-    let chunks = graph().node("t", "test.Chunks", json!({"n": 3})).named("p", "test.Pass", "out", json!({})).edges(["t.chunk > p.value"]);
+    let chunks = graph()
+        .node("t", "test.Chunks", json!({"n": 3}))
+        .named("p", "test.Pass", "out", json!({}))
+        .edges(["t.chunk > p.value"]);
     let done = chunks.run().await;
-    assert_eq!((outcome(&done), done.artifacts("p").len()), (json!(["c0", "c1", "c2"]), 3));
-    let append = done.events.iter().filter(|event| matches!(event, Event::Output { disposition: Disposition::Append, .. }));
+    assert_eq!(
+        (outcome(&done), done.artifacts("p").len()),
+        (json!(["c0", "c1", "c2"]), 3)
+    );
+    let append = done.events.iter().filter(|event| {
+        matches!(
+            event,
+            Event::Output {
+                disposition: Disposition::Append,
+                ..
+            }
+        )
+    });
     assert_eq!(append.count(), 3);
-    let keys: Vec<String> = done.log.calls("p").into_iter().map(|call| call.invocation).collect();
+    let keys: Vec<String> = done
+        .log
+        .calls("p")
+        .into_iter()
+        .map(|call| call.invocation)
+        .collect();
     assert_eq!(keys, ["#0", "#1", "#2"]);
-    let two = graph().node("t", "test.Chunks", json!({"n": 3})).node("p", "test.Pass", json!({})).sink("s");
+    let two = graph()
+        .node("t", "test.Chunks", json!({"n": 3}))
+        .node("p", "test.Pass", json!({}))
+        .sink("s");
     let done = two.edges(["t.chunk > p.value", "p.output > s.value"]).run().await;
     assert_eq!((done.calls("s"), outcome(&done)), (3, json!(["c0", "c1", "c2"])));
     let config = graph()
@@ -111,29 +213,60 @@ async fn k_078_to_k_081_chunks_drive_invocations() {
         .named("n", "test.Concat", "out", json!({}))
         .edges(["t.chunk > n.a", "c.output > n.b"]);
     assert_eq!(outcome(&config.run().await), json!(["c0k", "c1k", "c2k"]));
-    let sums = graph().input("x").node("t", "test.ChunkNums", json!({"n": 3})).named("a", "test.Add", "out", json!({}));
-    let done = sums.edges(["t.chunk > a.a", "x.output > a.b"]).run_with(json!(1)).await;
-    assert_eq!((outcome(&done), done.artifacts("a").len()), (json!([11, 12, 13]), 3));
+    let sums = graph()
+        .input("x")
+        .node("t", "test.ChunkNums", json!({"n": 3}))
+        .named("a", "test.Add", "out", json!({}));
+    let done = sums
+        .edges(["t.chunk > a.a", "x.output > a.b"])
+        .run_with(json!(1))
+        .await;
+    assert_eq!(
+        (outcome(&done), done.artifacts("a").len()),
+        (json!([11, 12, 13]), 3)
+    );
 }
 
 #[tokio::test]
 async fn k_082_and_k_083_frames_merge_into_one_artifact() {
     let frames = json!([{"a": {"type": "chunk", "content": "a"}}, {"a": {"type": "chunk", "content": "b"}}, {"a": "hi", "b": "hi"}]);
-    let done = graph().named("f", "test.PlainFrames", "out", json!({"frames": frames})).run().await;
-    assert_eq!((done.shown("f").len(), done.artifacts("f")), (4, vec![json!({"a": "hi", "b": "hi"})]));
+    let done = graph()
+        .named("f", "test.PlainFrames", "out", json!({"frames": frames}))
+        .run()
+        .await;
+    assert_eq!(
+        (done.shown("f").len(), done.artifacts("f")),
+        (4, vec![json!({"a": "hi", "b": "hi"})])
+    );
     let images = json!([{"a": "A"}, {"a": "B"}, {"a": "C"}]);
-    let done = graph().named("f", "test.PlainFrames", "out", json!({"frames": images})).run().await;
+    let done = graph()
+        .named("f", "test.PlainFrames", "out", json!({"frames": images}))
+        .run()
+        .await;
     assert_eq!(done.artifacts("f"), [json!({"a": "C"})]);
 }
 
 #[tokio::test]
 async fn k_084_marked_outputs_make_each_frame_an_artifact() {
     let frames = json!([{"image": "A"}, {"image": "B"}, {"image": "C"}]);
-    let done = graph().named("f", "test.ArtifactFrames", "out", json!({"frames": frames})).run().await;
-    assert_eq!(done.artifacts("f"), [json!({"image": "A"}), json!({"image": "B"}), json!({"image": "C"})]);
+    let done = graph()
+        .named("f", "test.ArtifactFrames", "out", json!({"frames": frames}))
+        .run()
+        .await;
+    assert_eq!(
+        done.artifacts("f"),
+        [
+            json!({"image": "A"}),
+            json!({"image": "B"}),
+            json!({"image": "C"})
+        ]
+    );
     assert_eq!(outcome(&done), json!(["A", "B", "C"]));
     let mixed = json!([{"image": "A"}, {"note": "n"}]);
-    let done = graph().named("f", "test.ArtifactFrames", "out", json!({"frames": mixed})).run().await;
+    let done = graph()
+        .named("f", "test.ArtifactFrames", "out", json!({"frames": mixed}))
+        .run()
+        .await;
     assert_eq!(done.artifacts("f"), [json!({"image": "A"}), json!({"note": "n"})]);
     let keys = done.events.iter().filter_map(|event| match event {
         Event::Artifact { invocation, .. } => Some(invocation.clone()),
@@ -155,258 +288,12 @@ async fn k_085_and_k_086_nested_and_driven_iterations() {
         .node("l", "test.StreamN", json!({"n": 2}))
         .node("k", "test.Cap", json!({}))
         .edges(["t.chunk > l.t", "l.output > k.value"]);
-    let tokens: Vec<String> = driven.run().await.delivered("e2").into_iter().map(|(_, lineage)| lineage).collect();
+    let tokens: Vec<String> = driven
+        .run()
+        .await
+        .delivered("e2")
+        .into_iter()
+        .map(|(_, lineage)| lineage)
+        .collect();
     assert_eq!(tokens, ["l:items=0", "l:items=1", "l:items=2", "l:items=3"]);
-}
-
-#[tokio::test]
-async fn k_087_branches_are_paired_by_key_not_by_arrival() {
-    let graph = each()
-        .node("p", "test.Pass", json!({}))
-        .node("q", "test.Replay", json!({}))
-        .named("j", "test.Join", "out", json!({}))
-        .edges(["f.output > p.value", "f.output > q.value", "p.output > j.l", "q.output > j.r"]);
-    assert_eq!(outcome(&graph.run_with(json!(["A", "B"])).await), json!(["A+A", "B+B"]));
-}
-
-#[tokio::test]
-async fn k_088_and_k_089_one_value_serves_all_items_early_or_late() {
-    for ms in [0, 40] {
-        let graph = each()
-            .node("k", "test.Slow", json!({"value": "K", "ms": ms}))
-            .named("j", "test.Join", "out", json!({}))
-            .edges(["f.output > j.l", "k.output > j.r"]);
-        assert_eq!(outcome(&graph.run_with(json!(["a", "b", "c"])).await), json!(["a+K", "b+K", "c+K"]));
-    }
-}
-
-#[tokio::test]
-async fn k_090_dropped_items_are_left_out_with_a_warning() {
-    let graph = each()
-        .node("q", "test.Filter", json!({}))
-        .named("j", "test.Join", "out", json!({}))
-        .edges(["f.output > q.value", "q.output > j.l", "f.output > j.r"]);
-    let done = graph.run_with(json!([1, 2, 3, 4])).await;
-    assert_eq!((outcome(&done), done.warnings().len()), (json!(["2+2", "4+4"]), 1));
-    assert_eq!(*done.traffic.done.lock().unwrap().get("e3").unwrap(), ["f:items=0", "f:items=2"]);
-}
-
-#[tokio::test]
-async fn k_091_a_second_value_of_a_key_is_dropped_with_a_warning() {
-    let graph = each().node("b", "test.Bare", json!({})).sink("s").edges(["f.output > b.value", "b.output > s.value"]);
-    let done = graph.run_with(json!(["a"])).await;
-    assert_eq!(outcome(&done), json!(["a"]));
-    assert!(done.warnings().iter().any(|text| text.contains("count 1")), "{:?}", done.warnings());
-}
-
-#[tokio::test]
-async fn k_092_unrelated_iterations_need_an_explicit_join() {
-    let graph = graph()
-        .node("a", "test.StreamN", json!({"n": 1}))
-        .node("b", "test.StreamN", json!({"n": 1}))
-        .node("j", "test.Join", json!({}))
-        .edges(["a.output > j.l", "b.output > j.r"]);
-    let done = graph.run().await;
-    assert_eq!(done.codes(), ["corr.incomparable_inputs"]);
-    assert!(done.result.issues[0].message.contains("Zip") && done.result.issues[0].message.contains("Cross"));
-}
-
-#[tokio::test]
-async fn k_093_to_k_095_zip_and_cross() {
-    let zip = graph()
-        .node("a", "test.StreamN", json!({"n": 2, "base": 0}))
-        .node("b", "test.StreamN", json!({"n": 2, "base": 10}))
-        .node("r", "test.Replay", json!({}))
-        .node("z", "test.Zip", json!({}))
-        .named("j", "test.Join", "out", json!({}))
-        .edges(["a.output > z.left", "b.output > r.value", "r.output > z.right", "z.left > j.l", "z.right > j.r"]);
-    let done = zip.run().await;
-    assert_eq!(outcome(&done), json!(["0+10", "1+11"]));
-    assert_eq!(done.delivered("e4")[1].1, "z:zip=1");
-    let cross = |limit: i64| {
-        graph()
-            .node("a", "test.StreamN", json!({"n": 2, "base": 1}))
-            .node("b", "test.StreamN", json!({"n": 3, "base": 7}))
-            .node("c", "test.Cross", json!({"max_output_count": limit}))
-            .named("j", "test.Join", "out", json!({}))
-            .edges(["a.output > c.left", "b.output > c.right", "c.left > j.l", "c.right > j.r"])
-    };
-    assert_eq!(outcome(&cross(1024).run().await), json!(["1+7", "1+8", "1+9", "2+7", "2+8", "2+9"]));
-    let limited = cross(2).run().await;
-    assert_eq!(limited.status(), JobStatus::Failed);
-    assert!(limited.delivered("e3").len() <= 2);
-}
-
-#[tokio::test]
-async fn k_096_to_k_098_aggregates() {
-    let aggregate = |ty: &str| each().node("c", &format!("test.{ty}"), json!({})).sink("s").edges(["f.output > c.input_item", "c.output > s.value"]);
-    assert_eq!(outcome(&aggregate("Collect").run_with(json!(["a", "b", "c"])).await), json!([["a", "b", "c"]]));
-    for (ty, expected) in [("Collect", json!([[]])), ("Count", json!([0])), ("Last", json!([]))] {
-        assert_eq!(outcome(&aggregate(ty).run_with(json!([])).await), expected, "{ty}");
-    }
-    let filtered = each()
-        .node("q", "test.Filter", json!({}))
-        .node("c", "test.Collect", json!({}))
-        .sink("s")
-        .edges(["f.output > q.value", "q.output > c.input_item", "c.output > s.value"]);
-    let done = filtered.run_with(json!([1, 2, 3, 4])).await;
-    assert_eq!(outcome(&done), json!([[2, 4]]));
-    assert_eq!(*done.traffic.done.lock().unwrap().get("e3").unwrap(), ["f:items=0", "f:items=2"]);
-}
-
-fn nested_collect() -> Graph {
-    each()
-        .node("n", "test.ForEach", json!({}))
-        .node("p", "test.Pass", json!({}))
-        .node("c", "test.Collect", json!({}))
-        .node("d", "test.Collect", json!({}))
-        .sink("s")
-        .edges(["f.output > n.input_list", "n.output > p.value", "p.output > c.input_item", "c.output > d.input_item", "d.output > s.value"])
-}
-
-#[tokio::test]
-async fn k_099_an_aggregate_finishes_once_for_each_parent() {
-    let done = nested_collect().run_with(json!([["a", "b"], ["c"]])).await;
-    assert_eq!(pairs(&done, "e5"), [json!([["a", "b"], "f:items=0"]), json!([["c"], "f:items=1"])]);
-    assert_eq!(done.artifacts("c").len(), 2);
-    assert_eq!(outcome(&done), json!([[["a", "b"], ["c"]]]));
-}
-
-#[tokio::test]
-async fn a_parent_without_items_gives_the_empty_value() {
-    let done = nested_collect().run_with(json!([["a"], [], ["b", "c"]])).await;
-    assert_eq!(outcome(&done), json!([[["a"], [], ["b", "c"]]]));
-    assert_eq!(done.artifacts("c").len(), 3);
-}
-
-#[tokio::test]
-async fn an_aggregate_finishes_a_parent_before_its_input_ends() {
-    let graph = each()
-        .node("w", "test.SlowForward", json!({}))
-        .node("n", "test.ForEach", json!({}))
-        .node("c", "test.Collect", json!({}))
-        .sink("s")
-        .edges(["f.output > w.value", "w.output > n.input_list", "n.output > c.input_item", "c.output > s.value"]);
-    let done = graph.run_with(json!([["a"], ["b"], ["c"]])).await;
-    let trace = done.trace();
-    let at = |event: &str| trace.iter().position(|other| other == event).unwrap();
-    assert!(at("artifact:c:#0") < at("node:n:completed"), "{trace:?}");
-    assert_eq!(outcome(&done), json!([["a"], ["b"], ["c"]]));
-}
-
-#[tokio::test]
-async fn k_100_to_k_103_declarations_that_cannot_work() {
-    let refused = async |graph: Graph, code: &str| {
-        let done = graph.run_with(json!([1])).await;
-        assert_eq!(done.codes(), [code]);
-    };
-    refused(each().node("b", "test.BadAggregate", json!({})).edges(["f.output > b.value"]), "corr.aggregate_on_buffered").await;
-    refused(each().node("b", "test.BadForward", json!({})).edges(["f.output > b.value"]), "corr.forward_execution").await;
-    let chunks = |graph: Graph| graph.node("a", "test.Chunks", json!({})).node("b", "test.Chunks", json!({})).node("j", "test.Join", json!({}));
-    refused(chunks(each()).edges(["a.chunk > j.l", "b.chunk > j.r"]), "corr.two_repeating").await;
-    let prefix = each()
-        .node("t", "test.ChunkNums", json!({}))
-        .node("n", "test.StreamN", json!({"n": 2}))
-        .node("j", "test.Join", json!({}))
-        .edges(["f.output > t.t", "f.output > n.t", "t.chunk > j.l", "n.output > j.r"]);
-    refused(prefix, "corr.repeating_prefix").await;
-}
-
-#[tokio::test]
-async fn k_104_and_k_105_several_edges_into_a_list() {
-    let graph = each()
-        .node("a", "test.Pass", json!({}))
-        .node("b", "test.Twice", json!({}))
-        .named("g", "test.Gather", "out", json!({}))
-        .edges(["f.output > a.value", "f.output > b.value", "a.output > g.items", "b.output > g.items"]);
-    assert_eq!(outcome(&graph.run_with(json!(["a", "b"])).await), json!([["a", ["a", "a"]], ["b", ["b", "b"]]]));
-    let lists = ["a", "b", "c"].iter().zip([json!([1, 2]), json!([3]), json!([])]);
-    let graph = lists.fold(Graph::default(), |graph, (id, value)| graph.node(id, "test.Const", json!({"value": value})));
-    let graph = graph.named("g", "test.Gather", "out", json!({})).edges(["a.output > g.items", "b.output > g.items", "c.output > g.items"]);
-    assert_eq!(outcome(&graph.run().await), json!([[[1, 2], [3], []]]));
-}
-
-#[tokio::test]
-async fn k_106_and_k_107_limits_of_what_may_wait() {
-    let waiting = |ty: &str, count: i64| {
-        graph()
-            .node("k", "test.Slow", json!({"value": 1, "ms": 200}))
-            .node("t", ty, json!({"n": count}))
-            .node("j", "test.Join", json!({}))
-            .edges([if ty == "test.Chunks" { "t.chunk > j.l" } else { "t.output > j.l" }, "k.output > j.r"])
-            .setup()
-            .lenient()
-            .options(|options| (options.max_pending_keys, options.max_pending_messages_per_key) = (2, 2))
-    };
-    for (ty, code) in [("test.StreamN", "run.too_many_keys"), ("test.Chunks", "run.too_many_values")] {
-        let done = waiting(ty, 3).run().await;
-        let (node, error) = &done.result.node_errors[0];
-        assert_eq!((&**node, error.code.as_deref()), ("j", Some(code)));
-        assert!(error.message.contains("input l"), "{}", error.message);
-        assert_eq!(waiting(ty, 2).run().await.status(), JobStatus::Completed);
-    }
-}
-
-#[tokio::test]
-async fn k_108_a_single_edge_into_a_list_is_passed_as_it_is() {
-    let done = graph().node("a", "test.StrOut", json!({"value": "x"})).named("l", "test.ListStrIn", "out", json!({})).edges(["a.output > l.value"]).run().await;
-    assert_eq!(outcome(&done), json!(["x"]));
-}
-
-#[tokio::test]
-async fn k_109_and_k_113_untaken_branches_are_skipped() {
-    let gate = graph()
-        .input("x")
-        .node("g", "test.Gate", json!({"pred": "never"}))
-        .node("a", "test.Pass", json!({"value": 3}))
-        .node("b", "test.Pass", json!({}))
-        .sink("c")
-        .edges(["x.output > g.value", "g.yes > a.value", "a.output > b.value", "g.no > c.value"]);
-    let done = gate.run_with(json!(1)).await;
-    assert_eq!((done.calls("a"), done.calls("b"), done.calls("c")), (0, 0, 1));
-    assert_eq!((done.count("node:a:completed"), done.artifacts("a").len()), (1, 0));
-    let list = graph()
-        .node("a", "test.Empty", json!({}))
-        .node("b", "test.Empty", json!({}))
-        .named("g", "test.Gather", "out", json!({"items": [1]}))
-        .edges(["a.output > g.items", "b.output > g.items"]);
-    let done = list.run().await;
-    assert_eq!((outcome(&done), done.calls("g")), (json!([]), 0));
-}
-
-#[tokio::test]
-async fn k_110_partial_input_fires_with_defaults() {
-    let graph = graph()
-        .node("a", "test.Const", json!({"value": 1}))
-        .node("b", "test.Empty", json!({}))
-        .node("e", "test.Echo", json!({"q": 9}))
-        .edges(["a.output > e.p", "b.output > e.q"]);
-    assert_eq!(graph.run().await.inputs("e"), [json!({"q": 9, "p": 1})]);
-}
-
-#[tokio::test]
-async fn k_111_and_k_112_pieces_meet_the_item_they_belong_to() {
-    let chunks = each()
-        .node("t", "test.ChunkNums", json!({"n": 2}))
-        .named("j", "test.Join", "out", json!({}))
-        .edges(["f.output > t.t", "t.chunk > j.l", "f.output > j.r"]);
-    assert_eq!(outcome(&chunks.run_with(json!(["a", "b"])).await), json!(["10+a", "11+a", "10+b", "11+b"]));
-    let late = each()
-        .node("p", "test.SlowForward", json!({}))
-        .node("n", "test.StreamN", json!({"n": 2}))
-        .named("j", "test.Join", "out", json!({}))
-        .edges(["f.output > p.value", "f.output > n.t", "p.output > j.l", "n.output > j.r"]);
-    assert_eq!(outcome(&late.run_with(json!(["a", "b"])).await), json!(["a+0", "a+1", "b+0", "b+1"]));
-}
-
-#[tokio::test]
-async fn f_012_a_node_whose_required_input_failed_upstream_does_not_run() {
-    let graph = graph()
-        .node("a", "test.FailOn", json!({"value": 1}))
-        .node("k", "test.Const", json!({"value": 2}))
-        .named("r", "test.Required", "out", json!({}))
-        .edges(["a.output > r.value", "k.output > r.other"]);
-    let done = graph.run().await;
-    assert_eq!((done.status(), done.calls("r")), (JobStatus::Failed, 0));
-    assert!(done.result.error.as_ref().unwrap().starts_with("a: fail"), "{:?}", done.result.error);
 }

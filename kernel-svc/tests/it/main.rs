@@ -7,6 +7,7 @@ mod corpus;
 mod ends;
 mod harness;
 mod iteration;
+mod joins;
 mod loading;
 mod messages;
 mod nodes;

@@ -5,7 +5,10 @@ mod run;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, atomic::{AtomicU64, Ordering}},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -43,11 +46,17 @@ pub struct Log {
 }
 impl Log {
     pub fn with_jitter(seed: u64) -> Self {
-        Self { jitter: Some(AtomicU64::new(seed)), ..Self::default() }
+        Self {
+            jitter: Some(AtomicU64::new(seed)),
+            ..Self::default()
+        }
     }
     pub async fn yields(&self) {
         let Some(state) = &self.jitter else { return };
-        let mut seed = state.load(Ordering::Relaxed).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let mut seed = state
+            .load(Ordering::Relaxed)
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         state.store(seed, Ordering::Relaxed);
         seed >>= 33;
         for _ in 0..seed % 5 {
@@ -67,11 +76,18 @@ impl Log {
             invocation: ctx.invocation.to_string(),
             ..Call::default()
         };
-        self.calls.lock().unwrap().entry(ctx.node_id.to_string()).or_default().push(call);
+        self.calls
+            .lock()
+            .unwrap()
+            .entry(ctx.node_id.to_string())
+            .or_default()
+            .push(call);
     }
     fn end(&self, ctx: &Context, outcome: Result<Option<&Map>, ()>) {
         let mut calls = self.calls.lock().unwrap();
-        let Some(call) = calls.get_mut(&*ctx.node_id).and_then(|calls| calls.last_mut()) else { return };
+        let Some(call) = calls.get_mut(&*ctx.node_id).and_then(|calls| calls.last_mut()) else {
+            return;
+        };
         match outcome {
             Ok(result) => call.result = result.cloned(),
             Err(()) => call.failed = true,
@@ -89,14 +105,22 @@ pub fn registry(log: &Arc<Log>) -> Registry {
     let mut registry = Registry::default();
     for meta in metas() {
         let (ty, log) = (meta.node_type.clone(), Arc::clone(log));
-        let make = move || Box::new(Node { ty: ty.clone(), log: Arc::clone(&log) }) as Box<dyn Executor>;
+        let make = move || {
+            Box::new(Node {
+                ty: ty.clone(),
+                log: Arc::clone(&log),
+            }) as Box<dyn Executor>
+        };
         registry.register(meta.clone(), Arc::new(make));
     }
     registry
 }
 
 pub fn map<const N: usize>(entries: [(&str, Value); N]) -> Map {
-    entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    entries
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 /// Canonical text: compact JSON with sorted keys.
 pub fn canonical(value: &Value) -> String {
@@ -107,12 +131,17 @@ pub fn canonical_json(json: &serde_json::Value) -> String {
         serde_json::Value::Object(object) => {
             let mut keys: Vec<_> = object.keys().collect();
             keys.sort();
-            let parts: Vec<String> =
-                keys.iter().map(|key| format!("{}:{}", serde_json::json!(key), canonical_json(&object[*key]))).collect();
+            let parts: Vec<String> = keys
+                .iter()
+                .map(|key| format!("{}:{}", serde_json::json!(key), canonical_json(&object[*key])))
+                .collect();
             format!("{{{}}}", parts.join(","))
         }
         serde_json::Value::Array(values) => {
-            format!("[{}]", values.iter().map(canonical_json).collect::<Vec<_>>().join(","))
+            format!(
+                "[{}]",
+                values.iter().map(canonical_json).collect::<Vec<_>>().join(",")
+            )
         }
         other => other.to_string(),
     }
@@ -144,7 +173,10 @@ pub fn fail(text: impl Into<String>) -> NodeError {
     NodeError::new(text)
 }
 fn maybe(name: &str, value: Option<&Value>) -> Map {
-    value.map(|value| (name.to_owned(), value.clone())).into_iter().collect()
+    value
+        .map(|value| (name.to_owned(), value.clone()))
+        .into_iter()
+        .collect()
 }
 
 /// Buffered nodes and inputs of the run.
@@ -155,7 +187,10 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
         "Double" => map([("output", (2 * num(value, 0)).into())]),
         "Pair" => {
             let object = value.and_then(Value::as_map).cloned().unwrap_or_default();
-            object.into_iter().filter(|(name, _)| name == "a" || name == "b").collect()
+            object
+                .into_iter()
+                .filter(|(name, _)| name == "a" || name == "b")
+                .collect()
         }
         "Nothing" | "Empty" => Map::new(),
         "Bad" => return Err(fail("bad input")),
@@ -170,7 +205,10 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
         "Join" => map([("output", format!("{}+{}", text(get("l")), text(get("r"))).into())]),
         "Echo" => {
             let own = inputs.iter().filter(|(name, _)| !name.starts_with('_'));
-            map([("output", Value::map(own.map(|(name, value)| (name.clone(), value.clone())).collect()))])
+            map([(
+                "output",
+                Value::map(own.map(|(name, value)| (name.clone(), value.clone())).collect()),
+            )])
         }
         "Split" | "SplitLive" => {
             let mut out = maybe("a", value);
@@ -185,13 +223,18 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
             }
             maybe("output", value)
         }
-        "Range" => map([("output", Value::list((0..num(value, 0)).map(Value::from).collect()))]),
+        "Range" => map([(
+            "output",
+            Value::list((0..num(value, 0)).map(Value::from).collect()),
+        )]),
         "Twice" => {
             let value = value.cloned().unwrap_or_default();
             map([("output", Value::list(vec![value.clone(), value]))])
         }
         "Len" => {
-            let length = value.and_then(Value::as_list).map_or(-1, |list| i64::try_from(list.len()).unwrap());
+            let length = value
+                .and_then(Value::as_list)
+                .map_or(-1, |list| i64::try_from(list.len()).unwrap());
             map([("output", length.into())])
         }
         "Gather" | "GatherInt" => match get("items") {
@@ -209,12 +252,18 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
         "Panic" => panic!("on purpose"),
         "Variants" => map([("image", Value::list((0..4).map(Value::from).collect()))]),
         "Suspend" => {
-            let kind = NodeErrorKind::Suspended { state: map([("step", 2.into())]), metadata: map([("p", 1.into())]) };
+            let kind = NodeErrorKind::Suspended {
+                state: map([("step", 2.into())]),
+                metadata: map([("p", 1.into())]),
+            };
             return Err(NodeError { kind, ..fail("r") });
         }
         "Refuse" => {
             if get("on") == value {
-                return Err(NodeError { kind: NodeErrorKind::Refused, ..fail("policy") });
+                return Err(NodeError {
+                    kind: NodeErrorKind::Refused,
+                    ..fail("policy")
+                });
             }
             maybe("output", value)
         }
@@ -239,12 +288,20 @@ fn frames(ty: &str, inputs: &Map) -> Vec<Result<Map, NodeError>> {
             let frame = |(at, item): (i64, Value)| Ok(map([("output", item), ("index", (100 + at).into())]));
             (0..).zip(items).map(frame).collect()
         }
-        "StreamN" => count(0).map(|k| Ok(map([("output", (num(get("base"), 0) + k).into())]))).collect(),
+        "StreamN" => count(0)
+            .map(|k| Ok(map([("output", (num(get("base"), 0) + k).into())])))
+            .collect(),
         "Chunks" => {
-            let prefix = get("prefix").filter(|prefix| !prefix.is_null()).map_or_else(|| "c".to_owned(), |prefix| text(Some(prefix)));
-            count(2).map(|k| Ok(map([("chunk", format!("{prefix}{k}").into())]))).collect()
+            let prefix = get("prefix")
+                .filter(|prefix| !prefix.is_null())
+                .map_or_else(|| "c".to_owned(), |prefix| text(Some(prefix)));
+            count(2)
+                .map(|k| Ok(map([("chunk", format!("{prefix}{k}").into())])))
+                .collect()
         }
-        "ChunkNums" => count(2).map(|k| Ok(map([("chunk", (num(get("base"), 10) + k).into())]))).collect(),
+        "ChunkNums" => count(2)
+            .map(|k| Ok(map([("chunk", (num(get("base"), 10) + k).into())])))
+            .collect(),
         "Raw" => count(0).map(|k| Ok(map([("output", k.into())]))).collect(),
         "Frames" | "PlainFrames" | "ArtifactFrames" => get("frames")
             .and_then(Value::as_list)
@@ -254,7 +311,10 @@ fn frames(ty: &str, inputs: &Map) -> Vec<Result<Map, NodeError>> {
             .collect(),
         "Controller" => {
             let events = get("events").and_then(Value::as_list).unwrap_or_default();
-            events.iter().map(|event| Ok(map([("__control__", event.clone())]))).collect()
+            events
+                .iter()
+                .map(|event| Ok(map([("__control__", event.clone())])))
+                .collect()
         }
         other => panic!("no frames for {other}"),
     }
@@ -270,18 +330,31 @@ fn metas_flag(ty: &str, holds: impl Fn(&atelier_kernel::node::NodeMeta) -> bool)
 #[async_trait]
 impl Executor for Node {
     fn offers(&self) -> Offers {
-        let run = metas_flag(&self.ty, |meta| meta.streaming_input == Some(true)) && !self.ty.ends_with("LegacyStream");
-        Offers { stream: is_streamed(&self.ty), run }
+        let run = metas_flag(&self.ty, |meta| meta.streaming_input == Some(true))
+            && !self.ty.ends_with("LegacyStream");
+        Offers {
+            stream: is_streamed(&self.ty),
+            run,
+        }
     }
     async fn initialize(&mut self, ctx: &Context) -> Result<(), NodeError> {
         self.log.initialized.lock().unwrap().push(ctx.node_id.to_string());
-        if self.ty == "test.BadInit" { Err(fail("no init")) } else { Ok(()) }
+        if self.ty == "test.BadInit" {
+            Err(fail("no init"))
+        } else {
+            Ok(())
+        }
     }
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
         self.log.yields().await;
         self.log.begin(ctx, Some(&inputs));
         match self.ty.as_str() {
-            "test.Slow" => tokio::time::sleep(Duration::from_millis(num(inputs.get("ms"), 50).try_into().unwrap())).await,
+            "test.Slow" => {
+                tokio::time::sleep(Duration::from_millis(
+                    num(inputs.get("ms"), 50).try_into().unwrap(),
+                ))
+                .await
+            }
             "test.Stubborn" => std::future::pending::<()>().await,
             "test.PaidSlow" => {
                 ctx.generation_ids.lock().unwrap().push("g1".to_owned());
@@ -313,7 +386,12 @@ impl Executor for Node {
         }
         Ok(())
     }
-    async fn run(&mut self, inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>, ctx: &Context) -> Result<(), NodeError> {
+    async fn run(
+        &mut self,
+        inputs: &mut Inputs<'_>,
+        outputs: &mut Outputs<'_>,
+        ctx: &Context,
+    ) -> Result<(), NodeError> {
         self.log.begin(ctx, None);
         let outcome = run::run(&self.ty, &self.log, inputs, outputs, ctx).await;
         if outcome.is_err() {

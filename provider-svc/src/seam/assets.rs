@@ -52,7 +52,7 @@ impl Assets {
         let stream = tokio_stream::iter(parts.map(|part| UploadAssetRequest { part: Some(part) }));
         let request = self.signer.attach(Request::new(stream), caller);
         let mut client = self.client();
-        let answer = tokio::time::timeout(self.timeout, client.upload_asset(request)).await;
+        let answer = tokio::time::timeout(self.timeout, Box::pin(client.upload_asset(request))).await;
         let answer =
             answer.map_err(|_| Status::deadline_exceeded("the asset store did not answer in time"))??;
         answer
@@ -73,7 +73,7 @@ impl Assets {
             caller,
         );
         request.set_timeout(self.timeout);
-        let answer = self.client().get_asset(request).await?.into_inner();
+        let answer = Box::pin(self.client().get_asset(request)).await?.into_inner();
         answer
             .asset
             .ok_or_else(|| Status::internal("the asset store answered without an asset"))
@@ -91,7 +91,9 @@ impl Assets {
         };
         let mut request = self.signer.request(message, caller);
         request.set_timeout(self.timeout);
-        let mut stream = self.client().download_asset(request).await?.into_inner();
+        let mut stream = Box::pin(self.client().download_asset(request))
+            .await?
+            .into_inner();
         let mut bytes = BytesMut::new();
         while let Some(message) = stream.message().await? {
             if let Some(download_asset_response::Part::Chunk(chunk)) = message.part {

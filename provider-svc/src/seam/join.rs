@@ -32,7 +32,7 @@ impl Seam {
         }
         let gone = feed.gone().clone();
         let waited = gone
-            .run_until_cancelled(self.await_outcome(plan, generation))
+            .run_until_cancelled(Box::pin(self.await_outcome(plan, generation)))
             .await;
         if let Some(outcome) = waited {
             deliver(feed, outcome, true);

@@ -154,7 +154,9 @@ impl Ledger {
         request.instance_id = self.instance.to_string();
         let unrecorded = row::unrecorded(&request, caller);
         let answer = self
-            .within(self.client().open_generation(self.request(request, caller)))
+            .within(Box::pin(
+                self.client().open_generation(self.request(request, caller)),
+            ))
             .await;
         match answer.map_err(WriteError::from) {
             Ok(answer) => {
@@ -196,7 +198,9 @@ impl Ledger {
             generation_id: generation_id.to_owned(),
         };
         let answer = self
-            .within(self.client().cancel_generation(self.request(request, caller)))
+            .within(Box::pin(
+                self.client().cancel_generation(self.request(request, caller)),
+            ))
             .await;
         answer.map_err(|status| match WriteError::from(status) {
             WriteError::Refused(status) => Error::Ledger(status),
@@ -213,7 +217,9 @@ impl Ledger {
             generation_id: generation_id.to_owned(),
         };
         let answer = self
-            .within(self.client().get_generation(self.request(request, caller)))
+            .within(Box::pin(
+                self.client().get_generation(self.request(request, caller)),
+            ))
             .await;
         match answer.map_err(WriteError::from) {
             Ok(answer) => answer.generation.ok_or(Error::LedgerUnavailable),
@@ -228,7 +234,7 @@ impl Ledger {
         let told = match write.clone() {
             Write::Bind(request) => {
                 let answer = self
-                    .within(client.bind_attempt(self.request(request, caller)))
+                    .within(Box::pin(client.bind_attempt(self.request(request, caller))))
                     .await?;
                 Told {
                     cancelled: answer.cancelled,
@@ -237,7 +243,7 @@ impl Ledger {
             }
             Write::Observe(request) => {
                 let answer = self
-                    .within(client.observe_generation(self.request(request, caller)))
+                    .within(Box::pin(client.observe_generation(self.request(request, caller))))
                     .await?;
                 Told {
                     cancelled: answer.cancelled,
@@ -246,7 +252,7 @@ impl Ledger {
             }
             Write::Close(request) => {
                 let answer = self
-                    .within(client.close_generation(self.request(request, caller)))
+                    .within(Box::pin(client.close_generation(self.request(request, caller))))
                     .await?;
                 Told {
                     lost_race: answer.lost_race,
@@ -256,7 +262,9 @@ impl Ledger {
             }
             Write::Annotate(request) => {
                 let answer = self
-                    .within(client.annotate_generation(self.request(request, caller)))
+                    .within(Box::pin(
+                        client.annotate_generation(self.request(request, caller)),
+                    ))
                     .await?;
                 Told {
                     generation: answer.generation,

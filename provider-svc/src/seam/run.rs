@@ -12,6 +12,7 @@ use atelier_proto::provider::v1::{CancelGenerationResponse, Prediction, RunGener
 use atelier_proto::tracker::v1::Generation;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use crate::error::Error;
 use crate::metrics;
@@ -114,10 +115,16 @@ impl Seam {
         }
         let (opened, wait) = oneshot::channel();
         let seam = self.clone();
-        let _follower = self
-            .inner
-            .tasks
-            .spawn("generation", Box::pin(seam.follow(plan, feed, opened)));
+        let span = tracing::info_span!(
+            "generation",
+            otel.name = format!("{} {}", plan.capability.as_str(), plan.model),
+            gen_ai.operation.name = plan.capability.as_str(),
+            gen_ai.provider.name = plan.provider.id(),
+            gen_ai.request.model = plan.model,
+            generation_id = %plan.id,
+        );
+        let work = Box::pin(seam.follow(plan, feed, opened).instrument(span));
+        let _follower = self.inner.tasks.spawn("generation", work);
         wait.await.unwrap_or(Err(Error::Died))
     }
 

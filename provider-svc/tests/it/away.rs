@@ -167,3 +167,35 @@ async fn a_stop_waits_for_calls_in_flight() {
         (id.as_str(), GenerationStatus::Completed)
     );
 }
+
+#[tokio::test]
+async fn a_lost_stream_to_the_ledger_is_opened_again() {
+    let stack = Stack::start().await;
+    let followed = stack.ledger.count("Follow");
+    stack.ledger.break_streams();
+    until(async || stack.ledger.count("Follow") > followed)
+        .within(LIMIT)
+        .await;
+    // Cancel orders come down the stream again.
+    let gate = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
+    stack.acme.script(Script {
+        gate: Some(gate),
+        ..Script::default()
+    });
+    let mut stream = stack.open(&u1(), picture()).await.unwrap();
+    let id = first_id(&mut stream).await;
+    until(async || stack.row(&id).await.provider_request_id.is_some())
+        .within(LIMIT)
+        .await;
+    let request = stack.signed(atelier_proto::tracker::v1::CancelGenerationRequest { generation_id: id });
+    assert!(
+        stack
+            .tracker()
+            .cancel_generation(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .cancelled
+    );
+    assert_eq!(read(stream).await.reason(), "CANCELLED");
+}

@@ -4,7 +4,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use atelier_common::channel::Transport;
+use futures_util::StreamExt;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tonic::body::Body;
 use tower::{Service, ServiceExt, service_fn};
@@ -19,6 +23,7 @@ struct Inner {
     down: Mutex<HashSet<&'static str>>,
     calls: Mutex<Vec<String>>,
     held: Mutex<HashMap<&'static str, Held>>,
+    broken: Mutex<CancellationToken>,
 }
 /// A method whose calls wait.
 #[derive(Clone)]
@@ -67,7 +72,15 @@ impl Tap {
                 if down {
                     return Ok(Status::unavailable("cut by the test").into_http());
                 }
-                transport.ready().await?.call(request).await
+                let broken = tap.inner.broken.lock().unwrap().clone();
+                let response = transport.ready().await?.call(request).await?;
+                if method != "Follow" {
+                    return Ok(response);
+                }
+                Ok(response.map(|body| {
+                    let body = body.into_data_stream().take_until(broken.cancelled_owned());
+                    Body::new(StreamBody::new(body.map(|piece| piece.map(Frame::data))))
+                }))
             }
         }))
     }
@@ -80,6 +93,11 @@ impl Tap {
     /// Lets everything through again.
     pub fn mend(&self) {
         self.inner.down.lock().unwrap().clear();
+    }
+
+    /// Ends the streams to the ledger that stand.
+    pub fn break_streams(&self) {
+        std::mem::take(&mut *self.inner.broken.lock().unwrap()).cancel();
     }
 
     /// Makes calls of a method wait.

@@ -38,6 +38,9 @@ struct Run {
     events: Vec<JobEvent>,
 }
 
+/// Owner, record and bytes of an asset.
+type Stored = (String, Asset, Vec<u8>);
+
 /// What all fakes know.
 #[derive(Default)]
 pub struct World {
@@ -53,7 +56,7 @@ pub struct World {
     pub breaks_after: Mutex<Option<usize>>,
     pub started: Mutex<u32>,
     pub issues: Mutex<Vec<Issue>>,
-    pub assets: Mutex<BTreeMap<String, (String, Asset, Vec<u8>)>>,
+    pub assets: Mutex<BTreeMap<String, Stored>>,
     pub rows: Mutex<Vec<Generation>>,
     pub costs: Mutex<CostSummary>,
     pub ledger_down: Mutex<bool>,

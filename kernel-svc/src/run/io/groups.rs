@@ -46,7 +46,9 @@ impl Inputs<'_> {
     ///
     /// Cancel safe.
     pub async fn next_group(&mut self, handle: &str) -> Option<Group> {
-        let Some(at) = self.place(handle) else { return self.unconnected() };
+        let Some(at) = self.place(handle) else {
+            return self.unconnected();
+        };
         loop {
             let open = self.groups.get_mut(at)?;
             if let Some(group) = open.ready.pop_front() {
@@ -55,7 +57,13 @@ impl Inputs<'_> {
             let (ended, forward) = (open.ended, std::mem::take(&mut open.forward));
             for (parent, root) in forward {
                 for slot in self.node.slots.iter().filter(|slot| slot.scope.0.contains(&root)) {
-                    self.core.signal(slot, &Item::ScopeClosed { parent: parent.clone(), root });
+                    self.core.signal(
+                        slot,
+                        &Item::ScopeClosed {
+                            parent: parent.clone(),
+                            root,
+                        },
+                    );
                 }
             }
             if ended {
@@ -75,19 +83,30 @@ impl Inputs<'_> {
         consumed.give_once().then(Group::default)
     }
     async fn sort(&mut self, at: usize, envelope: Envelope) {
-        let Some(facts) = self.node.facts.handles.get(at) else { return };
+        let Some(facts) = self.node.facts.handles.get(at) else {
+            return;
+        };
         let parent = envelope.lineage.project(&facts.scope.parent());
-        let Some(open) = self.groups.get_mut(at) else { return };
-        open.open.entry(parent.clone().unwrap_or_default()).or_default().push(envelope);
+        let Some(open) = self.groups.get_mut(at) else {
+            return;
+        };
+        open.open
+            .entry(parent.clone().unwrap_or_default())
+            .or_default()
+            .push(envelope);
         if parent.is_none() && !std::mem::replace(&mut open.warned, true) {
             let (name, id) = (&facts.name, &self.node.node.id);
-            let text = format!("a value at input {name} of node {id} does not say which item of its iteration it belongs to");
+            let text = format!(
+                "a value at input {name} of node {id} does not say which item of its iteration it belongs to"
+            );
             self.core.warn(self.node, text).await;
         }
     }
     /// One edge brings no more items of an iteration under a parent.
     fn close(&mut self, at: usize, parent: Lineage, root: Root) {
-        let (Some(facts), Some(open)) = (self.node.facts.handles.get(at), self.groups.get_mut(at)) else { return };
+        let (Some(facts), Some(open)) = (self.node.facts.handles.get(at), self.groups.get_mut(at)) else {
+            return;
+        };
         let count = open.closed.entry((parent.clone(), root)).or_default();
         *count += 1;
         if *count < facts.edges.len() {
@@ -99,7 +118,12 @@ impl Inputs<'_> {
             open.give(Group { parent, items });
             return;
         }
-        let under = |key: &Lineage| parent.tokens().iter().all(|token| key.index(token.root) == Some(token.index));
+        let under = |key: &Lineage| {
+            parent
+                .tokens()
+                .iter()
+                .all(|token| key.index(token.root) == Some(token.index))
+        };
         let complete: Vec<Lineage> = open.open.keys().filter(|key| under(key)).cloned().collect();
         for key in complete {
             let items = open.open.shift_remove(&key).unwrap_or_default();
@@ -109,19 +133,28 @@ impl Inputs<'_> {
     }
     /// The input has ended: whatever is left is complete.
     fn end(&mut self, at: usize) {
-        let (Some(facts), Some(open)) = (self.node.facts.handles.get(at), self.groups.get_mut(at)) else { return };
+        let (Some(facts), Some(open)) = (self.node.facts.handles.get(at), self.groups.get_mut(at)) else {
+            return;
+        };
         open.ended = true;
         let scope = facts.scope.parent();
-        let mut groups: Vec<Group> =
-            std::mem::take(&mut open.open).into_iter().map(|(parent, items)| Group { parent, items }).collect();
+        let mut groups: Vec<Group> = std::mem::take(&mut open.open)
+            .into_iter()
+            .map(|(parent, items)| Group { parent, items })
+            .collect();
         let mut empty: Vec<Lineage> = match facts.scope.innermost() {
             Some(root) if !scope.is_empty() && !self.core.is_tainted(self.at) => self.core.opened(root),
             Some(_) if !scope.is_empty() => Vec::new(),
             _ => vec![Lineage::default()],
         };
-        empty.retain(|parent| !open.given.contains(parent) && groups.iter().all(|group| group.parent != *parent));
+        empty.retain(|parent| {
+            !open.given.contains(parent) && groups.iter().all(|group| group.parent != *parent)
+        });
         if !empty.is_empty() {
-            groups.extend(empty.into_iter().map(|parent| Group { parent, items: Vec::new() }));
+            groups.extend(empty.into_iter().map(|parent| Group {
+                parent,
+                items: Vec::new(),
+            }));
             groups.sort_by_key(|group| group.parent.position(&scope));
         }
         open.ready.extend(groups);

@@ -30,7 +30,13 @@ pub struct Outputs<'a> {
 
 impl<'a> Outputs<'a> {
     pub(crate) fn new(emitter: &'a mut Emitter, consumed: &'a Mutex<Consumed>) -> Self {
-        Self { emitter, consumed, collected: Map::new(), uncommitted: Map::new(), commits: 0 }
+        Self {
+            emitter,
+            consumed,
+            collected: Map::new(),
+            uncommitted: Map::new(),
+            commits: 0,
+        }
     }
     /// Emits a value; an empty name is `output`. It belongs to what was consumed last, when exactly one input was
     /// consumed, else to no iteration. Outputs that open an iteration make one item of it a call; use
@@ -39,18 +45,26 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// See the type.
     pub async fn emit(&mut self, output: &str, value: Value) -> Result<(), NodeError> {
-        self.emit_group([(output.to_owned(), value)].into_iter().collect(), None).await
+        self.emit_group([(output.to_owned(), value)].into_iter().collect(), None)
+            .await
     }
     /// Emits a value with a lineage of the node's own choice, as it is.
     ///
     /// # Errors
     /// See the type.
-    pub async fn emit_with(&mut self, output: &str, value: Value, lineage: &Lineage) -> Result<(), NodeError> {
+    pub async fn emit_with(
+        &mut self,
+        output: &str,
+        value: Value,
+        lineage: &Lineage,
+    ) -> Result<(), NodeError> {
         let output = name(output);
         let place = self.emitter.place(output);
         let append = self.appends(place);
         let values: Map = [(output.to_owned(), value)].into_iter().collect();
-        self.emitter.send(&values, &[(place, lineage.clone())], append).await?;
+        self.emitter
+            .send(&values, &[(place, lineage.clone())], append)
+            .await?;
         self.keep(values);
         Ok(())
     }
@@ -60,13 +74,36 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// See the type.
     pub async fn emit_group(&mut self, values: Map, lineage: Option<&Lineage>) -> Result<(), NodeError> {
-        let mut values: Map = values.into_iter().map(|(output, value)| (name(&output).to_owned(), value)).collect();
-        let only = self.consumed.lock().unwrap_or_else(PoisonError::into_inner).only(&self.emitter.node);
-        let base = lineage.cloned().or_else(|| only.as_ref().map(|(_, lineage)| lineage.clone())).unwrap_or_default();
-        let place = values.first().map(|(output, _)| output.clone()).map(|output| self.emitter.place(&output));
+        let mut values: Map = values
+            .into_iter()
+            .map(|(output, value)| (name(&output).to_owned(), value))
+            .collect();
+        let only = self
+            .consumed
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .only(&self.emitter.node);
+        let base = lineage
+            .cloned()
+            .or_else(|| only.as_ref().map(|(_, lineage)| lineage.clone()))
+            .unwrap_or_default();
+        let place = values
+            .first()
+            .map(|(output, _)| output.clone())
+            .map(|output| self.emitter.place(&output));
         let append = place.is_some_and(|place| self.appends(place));
         let sources: Vec<(usize, Lineage)> = only.into_iter().collect();
-        self.emitter.route(&mut values, &Origin { lineage: &base, sources: &sources, numbers: false }, append).await?;
+        self.emitter
+            .route(
+                &mut values,
+                &Origin {
+                    lineage: &base,
+                    sources: &sources,
+                    numbers: false,
+                },
+                append,
+            )
+            .await?;
         self.keep(values);
         Ok(())
     }
@@ -75,20 +112,28 @@ impl<'a> Outputs<'a> {
     /// # Errors
     /// See the type.
     pub async fn forward(&mut self, output: &str, envelope: &Envelope) -> Result<(), NodeError> {
-        self.emit_with(output, envelope.value.clone(), &envelope.lineage).await
+        self.emit_with(output, envelope.value.clone(), &envelope.lineage)
+            .await
     }
     /// Passes something else on in the place of a value; null is delivered.
     ///
     /// # Errors
     /// See the type.
-    pub async fn forward_value(&mut self, output: &str, envelope: &Envelope, value: Value) -> Result<(), NodeError> {
+    pub async fn forward_value(
+        &mut self,
+        output: &str,
+        envelope: &Envelope,
+        value: Value,
+    ) -> Result<(), NodeError> {
         self.emit_with(output, value, &envelope.lineage).await
     }
     /// Says that an output brings nothing for the item that a value belongs to.
     pub fn drop(&mut self, output: &str, envelope: &Envelope) {
         let place = self.emitter.place(name(output));
         if let Some(slot) = self.emitter.slots.get(place) {
-            self.emitter.core.signal(slot, &Item::Done(envelope.lineage.clone()));
+            self.emitter
+                .core
+                .signal(slot, &Item::Done(envelope.lineage.clone()));
         }
     }
     /// Ends an output while the node goes on: its consumers see the end at once.
@@ -103,8 +148,15 @@ impl<'a> Outputs<'a> {
         let output = name(output);
         self.emit_with(output, value.clone(), &group.parent).await?;
         self.uncommitted.shift_remove(output);
-        let scope = self.emitter.slots.iter().find(|slot| &*slot.name == output).map(|slot| slot.scope.clone());
-        let key = group.parent.text(&scope.unwrap_or_default(), &self.emitter.core.plan.roots);
+        let scope = self
+            .emitter
+            .slots
+            .iter()
+            .find(|slot| &*slot.name == output)
+            .map(|slot| slot.scope.clone());
+        let key = group
+            .parent
+            .text(&scope.unwrap_or_default(), &self.emitter.core.plan.roots);
         self.commits += 1;
         let values = [(output.to_owned(), value)].into_iter().collect();
         self.emitter.commit(values, &format!("{key}#0"), None).await;
@@ -116,7 +168,11 @@ impl<'a> Outputs<'a> {
         &self.collected
     }
     fn keep(&mut self, values: Map) {
-        self.uncommitted.extend(values.iter().map(|(output, value)| (output.clone(), value.clone())));
+        self.uncommitted.extend(
+            values
+                .iter()
+                .map(|(output, value)| (output.clone(), value.clone())),
+        );
         self.collected.extend(values);
     }
     /// Whether values on an output are pieces rather than a whole.

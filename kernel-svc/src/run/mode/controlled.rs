@@ -38,7 +38,9 @@ impl Actor {
                 Taken::End => return Ok(()),
             };
             match event_of(&envelope.value) {
-                None => core.waiters.settle(envelope.event, Err("not a control event".to_owned())),
+                None => core
+                    .waiters
+                    .settle(envelope.event, Err("not a control event".to_owned())),
                 Some(ControlEvent::Stop) => {
                     core.waiters.settle(envelope.event, Ok(Map::new()));
                     return Ok(());
@@ -47,7 +49,10 @@ impl Actor {
                     self.drain(inbox, &mut cache);
                     let outcome = self.run_event(&cache, &properties, ordinal).await;
                     ordinal += 1;
-                    let answer = outcome.as_ref().map(Clone::clone).map_err(|error| error.message.clone());
+                    let answer = outcome
+                        .as_ref()
+                        .map(Clone::clone)
+                        .map_err(|error| error.message.clone());
                     core.waiters.settle(envelope.event, answer);
                     outcome?;
                 }
@@ -63,7 +68,9 @@ impl Actor {
                     cache.insert(facts.name.to_string(), envelope.value);
                     continue;
                 }
-                let list = cache.entry(facts.name.to_string()).or_insert_with(|| Value::list(Vec::new()));
+                let list = cache
+                    .entry(facts.name.to_string())
+                    .or_insert_with(|| Value::list(Vec::new()));
                 if let Value::List(values) = list {
                     Arc::make_mut(values).push(envelope.value);
                 }
@@ -78,7 +85,11 @@ impl Actor {
         let name = self.begin(&Lineage::default(), ordinal);
         let code = self.exec.process(inputs, &self.ctx);
         let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
-        let origin = Origin { lineage: &Lineage::default(), sources: &[], numbers: true };
+        let origin = Origin {
+            lineage: &Lineage::default(),
+            sources: &[],
+            numbers: true,
+        };
         self.emitter.route(&mut outputs, &origin, false).await?;
         self.emitter.commit(outputs.clone(), &name, None).await;
         Ok(outputs)

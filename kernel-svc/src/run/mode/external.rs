@@ -27,7 +27,12 @@ impl External {
     /// The value that it starts with: the run's parameter, else its own property.
     pub fn initial(&self, params: &Map) -> Option<Value> {
         let name = self.node.node.input_name();
-        let own = || self.node.statics.get("value").filter(|_| !self.node.node.flags.streaming_output);
+        let own = || {
+            self.node
+                .statics
+                .get("value")
+                .filter(|_| !self.node.node.flags.streaming_output)
+        };
         params.get(name).or_else(own).cloned()
     }
     /// Sends a value through the node, whose code sees it as `value`, and on to its edges, or to those of one output. When the node gives nothing at all
@@ -35,14 +40,25 @@ impl External {
     pub async fn send(&self, core: &Core, value: Value, handle: Option<&str>) -> Result<(), NodeError> {
         let mut exec = self.exec.lock().await;
         let inputs: Map = [("value".to_owned(), value.clone())].into_iter().collect();
-        let outputs = call(&self.ctx.cancel, core.options.cancel_grace, exec.process(inputs, &self.ctx)).await?;
+        let outputs = call(
+            &self.ctx.cancel,
+            core.options.cancel_grace,
+            exec.process(inputs, &self.ctx),
+        )
+        .await?;
         for at in &self.node.edges_out {
-            let Some(edge) = core.plan.edges.get(*at) else { continue };
+            let Some(edge) = core.plan.edges.get(*at) else {
+                continue;
+            };
             let ended = core.edges.get(*at).is_some_and(|state| state.is_ended());
             if ended || handle.is_some_and(|handle| handle != &*edge.source_handle) {
                 continue;
             }
-            let value = if outputs.is_empty() { Some(&value) } else { outputs.get(&*edge.source_handle) };
+            let value = if outputs.is_empty() {
+                Some(&value)
+            } else {
+                outputs.get(&*edge.source_handle)
+            };
             if let Some(value) = value {
                 let envelope = Envelope::new(value.clone(), Lineage::default());
                 core.deliver(*at, envelope, &self.ctx.cancel).await;
@@ -54,7 +70,11 @@ impl External {
     pub async fn finish(&self, core: &Core, handle: Option<&str>) -> bool {
         let mut open = false;
         for at in &self.node.edges_out {
-            let own = core.plan.edges.get(*at).is_some_and(|edge| handle.is_none_or(|handle| handle == &*edge.source_handle));
+            let own = core
+                .plan
+                .edges
+                .get(*at)
+                .is_some_and(|edge| handle.is_none_or(|handle| handle == &*edge.source_handle));
             if own {
                 core.end_edge(*at).await;
             }

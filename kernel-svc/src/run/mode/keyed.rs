@@ -40,7 +40,10 @@ impl Actor {
             self.core.warn(&self.node, warning).await;
         }
         let options = &self.core.options;
-        let limits = Limits { keys: options.max_pending_keys, per_key: options.max_pending_messages_per_key };
+        let limits = Limits {
+            keys: options.max_pending_keys,
+            per_key: options.max_pending_messages_per_key,
+        };
         let mut scheduler = Scheduler::new(Arc::clone(&self.node), Arc::clone(&self.core.plan.roots), limits);
         let mut batch = VecDeque::new();
         let outcome = self.pump(&mut scheduler, &mut batch, streamed).await;
@@ -61,7 +64,11 @@ impl Actor {
         let core = Arc::clone(&self.core);
         let inbox = Self::inbox(&core, self.at)?;
         let among = self.node.facts.handles.len();
-        let most = if core.options.buffer_limit.is_some() { 1 } else { BATCH };
+        let most = if core.options.buffer_limit.is_some() {
+            1
+        } else {
+            BATCH
+        };
         while let Some(version) = inbox.take_batch(among, most, batch) {
             if self.cancel.is_cancelled() {
                 return Err(NodeError::cancelled());
@@ -73,7 +80,9 @@ impl Actor {
                 continue;
             }
             while let Some((handle, item)) = batch.pop_front() {
-                scheduler.arrive(handle, item, core.options.strict).map_err(overflow)?;
+                scheduler
+                    .arrive(handle, item, core.options.strict)
+                    .map_err(overflow)?;
                 self.fire_ready(scheduler, streamed).await?;
             }
         }
@@ -94,8 +103,12 @@ impl Actor {
         }
         let core = Arc::clone(&self.core);
         let inbox = Self::inbox(&core, self.at)?;
-        let ended: Vec<usize> =
-            inbox.view(|view| watched.into_iter().filter(|handle| view.is_done(*handle)).collect());
+        let ended: Vec<usize> = inbox.view(|view| {
+            watched
+                .into_iter()
+                .filter(|handle| view.is_done(*handle))
+                .collect()
+        });
         let news = !ended.is_empty();
         ended.into_iter().for_each(|handle| scheduler.close(handle));
         self.fire_ready(scheduler, streamed).await?;
@@ -119,14 +132,34 @@ impl Actor {
             }
         }
     }
-    async fn fire(&mut self, scheduler: &mut Scheduler, firing: Firing, streamed: bool) -> Result<(), NodeError> {
+    async fn fire(
+        &mut self,
+        scheduler: &mut Scheduler,
+        firing: Firing,
+        streamed: bool,
+    ) -> Result<(), NodeError> {
         if self.cancel.is_cancelled() {
             return Err(NodeError::cancelled());
         }
-        let Firing { key, ordinal, given, driven, starved } = firing;
+        let Firing {
+            key,
+            ordinal,
+            given,
+            driven,
+            starved,
+        } = firing;
         if let Some(handle) = starved {
-            let name = self.node.facts.handles.get(handle).map(|facts| facts.name.to_string()).unwrap_or_default();
-            scheduler.warnings.push(format!("node {} was not run: its required input {name} brought nothing", self.node.node.id));
+            let name = self
+                .node
+                .facts
+                .handles
+                .get(handle)
+                .map(|facts| facts.name.to_string())
+                .unwrap_or_default();
+            scheduler.warnings.push(format!(
+                "node {} was not run: its required input {name} brought nothing",
+                self.node.node.id
+            ));
             self.retire(&key);
             return Ok(());
         }
@@ -135,7 +168,9 @@ impl Actor {
         let mut lineage = key.clone();
         let incomplete = key.is_empty() && !self.node.facts.scope.is_empty();
         for (handle, given) in given {
-            let Some(facts) = self.node.facts.handles.get(handle) else { continue };
+            let Some(facts) = self.node.facts.handles.get(handle) else {
+                continue;
+            };
             let value = match given {
                 Given::One(envelope) => {
                     if incomplete {
@@ -156,9 +191,19 @@ impl Actor {
         self.complete_inputs(&mut inputs)?;
         let name = self.begin(&lineage, ordinal);
         self.emitter.open(&key);
-        let invocation = Invocation { key: key.clone(), lineage, sources, inputs, name, driven };
-        let outcome =
-            if streamed { self.invoke_streamed(invocation).await } else { self.invoke_buffered(invocation).await };
+        let invocation = Invocation {
+            key: key.clone(),
+            lineage,
+            sources,
+            inputs,
+            name,
+            driven,
+        };
+        let outcome = if streamed {
+            self.invoke_streamed(invocation).await
+        } else {
+            self.invoke_buffered(invocation).await
+        };
         match outcome {
             Err(error) if error.kind == NodeErrorKind::Refused && !key.is_empty() => {
                 self.refused(&key, &error).await;
@@ -172,8 +217,16 @@ impl Actor {
         self.retire(key);
         let name = self.node.label.name.as_ref().unwrap_or(&self.node.label.id);
         let content = format!("node {name} left out an item: {}", error.message);
-        let note = Note::Log { content, severity: Severity::Warning };
-        self.core.say(Event::Note { node: Arc::clone(&self.node.label), note }).await;
+        let note = Note::Log {
+            content,
+            severity: Severity::Warning,
+        };
+        self.core
+            .say(Event::Note {
+                node: Arc::clone(&self.node.label),
+                note,
+            })
+            .await;
     }
     /// A key will bring nothing.
     fn retire(&self, key: &Lineage) {

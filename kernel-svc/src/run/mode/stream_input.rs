@@ -28,11 +28,18 @@ impl Actor {
         let mut outputs = Outputs::new(&mut self.emitter, &consumed);
         let code = self.exec.run(&mut inputs, &mut outputs, &self.ctx);
         call(&self.cancel, core.options.cancel_grace, code).await?;
-        let Outputs { collected, uncommitted, commits, .. } = outputs;
+        let Outputs {
+            collected,
+            uncommitted,
+            commits,
+            ..
+        } = outputs;
         if commits == 0 {
             self.emitter.commit(collected, &name, None).await;
         } else if !uncommitted.is_empty() {
-            self.emitter.commit(uncommitted, &format!("#{commits}"), None).await;
+            self.emitter
+                .commit(uncommitted, &format!("#{commits}"), None)
+                .await;
         }
         Ok(())
     }
@@ -43,7 +50,11 @@ impl Actor {
         }
         let handles: Vec<&str> = self.node.facts.handles.iter().map(|facts| &*facts.name).collect();
         if !handles.is_empty() {
-            let text = format!("node {} does not read its inputs {}", self.node.node.id, handles.join(", "));
+            let text = format!(
+                "node {} does not read its inputs {}",
+                self.node.node.id,
+                handles.join(", ")
+            );
             self.update(NodeStatus::Warning, None, Some(text), None).await;
         }
         let mut inputs = (*self.node.statics).clone();
@@ -51,7 +62,11 @@ impl Actor {
         let name = self.begin(&Lineage::default(), 0);
         let code = self.exec.process(inputs, &self.ctx);
         let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
-        let origin = Origin { lineage: &Lineage::default(), sources: &[], numbers: true };
+        let origin = Origin {
+            lineage: &Lineage::default(),
+            sources: &[],
+            numbers: true,
+        };
         self.emitter.route(&mut outputs, &origin, false).await?;
         self.emitter.commit(outputs, &name, None).await;
         Ok(())

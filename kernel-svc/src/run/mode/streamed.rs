@@ -10,7 +10,14 @@ use crate::{
 
 impl Actor {
     pub(super) async fn invoke_streamed(&mut self, invocation: Invocation) -> Result<(), NodeError> {
-        let Invocation { key, lineage, sources, inputs, name, driven } = invocation;
+        let Invocation {
+            key,
+            lineage,
+            sources,
+            inputs,
+            name,
+            driven,
+        } = invocation;
         let properties = scalars(&inputs);
         let mut frames = Frames {
             emitter: &mut self.emitter,
@@ -24,7 +31,12 @@ impl Actor {
         };
         let code = self.exec.stream(inputs, &mut frames, &self.ctx);
         call(&self.cancel, self.core.options.cancel_grace, code).await?;
-        let Frames { merged, uncommitted, artifacts, .. } = frames;
+        let Frames {
+            merged,
+            uncommitted,
+            artifacts,
+            ..
+        } = frames;
         if artifacts == 0 {
             self.emitter.commit(merged, &name, properties).await;
         } else if !uncommitted.is_empty() {
@@ -33,7 +45,9 @@ impl Actor {
         if !driven && !key.is_empty() {
             let mut roots: Vec<_> = self.emitter.slots.iter().filter_map(|slot| slot.root).collect();
             roots.dedup();
-            roots.into_iter().for_each(|root| self.emitter.scope_closed(&key, root));
+            roots
+                .into_iter()
+                .for_each(|root| self.emitter.scope_closed(&key, root));
         }
         Ok(())
     }

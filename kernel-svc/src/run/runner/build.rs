@@ -76,11 +76,18 @@ pub(super) async fn executors(
     services: &Arc<dyn Services>,
     (job_id, workflow_id): (&Arc<str>, Option<&Arc<str>>),
 ) -> Made {
-    let mut made = Made { actors: Vec::new(), externals: Vec::new(), error: None };
+    let mut made = Made {
+        actors: Vec::new(),
+        externals: Vec::new(),
+        error: None,
+    };
     for (at, node) in core.plan.nodes.iter().enumerate() {
         let (id, ty) = (&node.label.id, &node.label.node_type);
         let Some(mut exec) = registry.executor(ty) else {
-            made.error = Some(("graph.unknown_type".to_owned(), format!("node {id} has the unknown type {ty}")));
+            made.error = Some((
+                "graph.unknown_type".to_owned(),
+                format!("node {id} has the unknown type {ty}"),
+            ));
             break;
         };
         let ctx = context(job_id, workflow_id, node, core, services);
@@ -90,9 +97,14 @@ pub(super) async fn executors(
             break;
         }
         if node.external {
-            made.externals.push(External { node: Arc::clone(node), ctx, exec: AsyncMutex::new(exec) });
+            made.externals.push(External {
+                node: Arc::clone(node),
+                ctx,
+                exec: AsyncMutex::new(exec),
+            });
         } else {
-            made.actors.push(Actor::new(core, at, Arc::clone(node), exec, ctx));
+            made.actors
+                .push(Actor::new(core, at, Arc::clone(node), exec, ctx));
         }
     }
     made
@@ -102,26 +114,37 @@ pub(super) async fn executors(
 /// afterwards only: nobody reads them yet.
 pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) -> Result<(), Failure> {
     for external in externals {
-        let Some(value) = external.initial(params) else { continue };
+        let Some(value) = external.initial(params) else {
+            continue;
+        };
         if let Err(error) = external.send(core, value, None).await {
             let (name, ty) = (external.node.node.input_name(), &external.node.label.node_type);
-            return Err(("input.failed".to_owned(), format!("input {name} ({ty}): {}", error.message)));
+            return Err((
+                "input.failed".to_owned(),
+                format!("input {name} ({ty}): {}", error.message),
+            ));
         }
         if !external.stays_open(params) {
             external.finish(core, None).await;
         }
     }
-    core.inboxes.iter().for_each(|inbox| inbox.set_limit(core.options.buffer_limit));
+    core.inboxes
+        .iter()
+        .for_each(|inbox| inbox.set_limit(core.options.buffer_limit));
     Ok(())
 }
 
 /// Finalises executors that will never run.
 pub(super) async fn finalize(actors: Vec<Actor>, externals: Vec<External>) {
     for mut actor in actors {
-        let _ = AssertUnwindSafe(actor.exec.finalize(&actor.ctx)).catch_unwind().await;
+        let _ = AssertUnwindSafe(actor.exec.finalize(&actor.ctx))
+            .catch_unwind()
+            .await;
     }
     for external in externals {
         let mut exec = external.exec.into_inner();
-        let _ = AssertUnwindSafe(exec.finalize(&external.ctx)).catch_unwind().await;
+        let _ = AssertUnwindSafe(exec.finalize(&external.ctx))
+            .catch_unwind()
+            .await;
     }
 }

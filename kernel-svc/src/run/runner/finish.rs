@@ -26,20 +26,34 @@ impl Run {
         let left = leftovers(&core);
         let open = open_edges(&core);
         let drained = core.left_edges();
-        for (external, _) in shared.started.get().into_iter().flat_map(|started| &started.externals) {
+        for (external, _) in shared
+            .started
+            .get()
+            .into_iter()
+            .flat_map(|started| &started.externals)
+        {
             external.finish(&core, None).await;
             let mut exec = external.exec.lock().await;
-            let _ = AssertUnwindSafe(exec.finalize(&external.ctx)).catch_unwind().await;
+            let _ = AssertUnwindSafe(exec.finalize(&external.ctx))
+                .catch_unwind()
+                .await;
         }
         core.flush_edges(&drained).await;
         let pending = core.waiters.len();
         core.waiters.end_all();
         let (mut node_errors, mut suspension) = (Vec::new(), None);
         for at in &self.order {
-            let Some(end) = self.ends.get(*at).and_then(Option::as_ref) else { continue };
+            let Some(end) = self.ends.get(*at).and_then(Option::as_ref) else {
+                continue;
+            };
             match &end.outcome {
                 Outcome::Completed => {}
-                Outcome::Failed(error) => node_errors.extend(core.plan.nodes.get(*at).map(|node| (Arc::clone(&node.label.id), error.clone()))),
+                Outcome::Failed(error) => node_errors.extend(
+                    core.plan
+                        .nodes
+                        .get(*at)
+                        .map(|node| (Arc::clone(&node.label.id), error.clone())),
+                ),
                 Outcome::Suspended(found) => {
                     suspension.get_or_insert_with(|| found.clone());
                 }
@@ -47,7 +61,10 @@ impl Run {
         }
         let (outputs, outputs_by_handle) = gather(&core.plan, &mut self.ends);
         let cancelled = cancel.is_cancelled();
-        let mut errors: Vec<String> = node_errors.iter().map(|(id, error)| format!("{id}: {}", error.message)).collect();
+        let mut errors: Vec<String> = node_errors
+            .iter()
+            .map(|(id, error)| format!("{id}: {}", error.message))
+            .collect();
         let mut code = node_errors.first().map(|(_, error)| code_of(error));
         if let Some(text) = self.stalled.take() {
             errors.push(text);
@@ -55,7 +72,9 @@ impl Run {
         }
         if core.options.strict && !cancelled && suspension.is_none() {
             let clean = errors.is_empty();
-            let findings = left.into_iter().chain((pending > 0).then(|| format!("{pending} control events were never answered")));
+            let findings = left
+                .into_iter()
+                .chain((pending > 0).then(|| format!("{pending} control events were never answered")));
             let findings: Vec<String> = findings.chain(open.into_iter().filter(|_| clean)).collect();
             if !findings.is_empty() {
                 code.get_or_insert_with(|| "run.leftovers".to_owned());
@@ -78,7 +97,12 @@ impl Run {
             node_errors,
             suspension,
             pending_responses: core.waiters.len(),
-            live_actors: core.finished.iter().zip(&core.plan.nodes).filter(|(finished, node)| !node.external && !finished.load(Ordering::SeqCst)).count(),
+            live_actors: core
+                .finished
+                .iter()
+                .zip(&core.plan.nodes)
+                .filter(|(finished, node)| !node.external && !finished.load(Ordering::SeqCst))
+                .count(),
             ..RunResult::of(status)
         }
     }
@@ -108,20 +132,41 @@ fn leftovers(core: &Core) -> Vec<String> {
 }
 
 fn open_edges(core: &Core) -> Vec<String> {
-    let data = core.plan.edges.iter().zip(&core.edges).filter(|(edge, state)| !edge.control && !state.is_ended());
-    data.map(|(edge, _)| format!("edge {} was never ended", edge.id)).collect()
+    let data = core
+        .plan
+        .edges
+        .iter()
+        .zip(&core.edges)
+        .filter(|(edge, state)| !edge.control && !state.is_ended());
+    data.map(|(edge, _)| format!("edge {} was never ended", edge.id))
+        .collect()
 }
 
 /// Who waits for whom, when nobody can go on.
 pub(super) fn stall_text(core: &Core) -> String {
     let mut waits = Vec::new();
     for (at, (node, inbox)) in core.plan.nodes.iter().zip(&core.inboxes).enumerate() {
-        if node.external || core.finished.get(at).is_some_and(|finished| finished.load(Ordering::SeqCst)) {
+        if node.external
+            || core
+                .finished
+                .get(at)
+                .is_some_and(|finished| finished.load(Ordering::SeqCst))
+        {
             continue;
         }
-        let open = node.facts.handles.iter().enumerate().filter(|(at, _)| inbox.view(|view| view.is_open(*at)));
-        let edges = open.flat_map(|(_, facts)| &facts.edges).filter(|edge| core.edges.get(**edge).is_some_and(|state| !state.is_ended()));
-        let names: Vec<&str> = edges.filter_map(|edge| core.plan.edges.get(*edge)).map(|edge| &*edge.id).collect();
+        let open = node
+            .facts
+            .handles
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| inbox.view(|view| view.is_open(*at)));
+        let edges = open
+            .flat_map(|(_, facts)| &facts.edges)
+            .filter(|edge| core.edges.get(**edge).is_some_and(|state| !state.is_ended()));
+        let names: Vec<&str> = edges
+            .filter_map(|edge| core.plan.edges.get(*edge))
+            .map(|edge| &*edge.id)
+            .collect();
         let control = inbox.view(|view| view.is_open(node.facts.handles.len()));
         let what = match (names.is_empty(), control) {
             (false, _) => format!("edges {}", names.join(", ")),

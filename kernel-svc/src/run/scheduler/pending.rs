@@ -25,11 +25,20 @@ impl State {
         if list {
             return Some(Given::Many(bucket.drain(..).collect()));
         }
-        if consume { bucket.pop_front() } else { bucket.front().cloned() }.map(Given::One)
+        if consume {
+            bucket.pop_front()
+        } else {
+            bucket.front().cloned()
+        }
+        .map(Given::One)
     }
     /// How much is left, by input.
     pub fn leftovers(self) -> impl Iterator<Item = (usize, usize)> {
-        self.buckets.into_iter().map(|bucket| bucket.len()).enumerate().filter(|(_, count)| *count > 0)
+        self.buckets
+            .into_iter()
+            .map(|bucket| bucket.len())
+            .enumerate()
+            .filter(|(_, count)| *count > 0)
     }
 }
 
@@ -47,7 +56,13 @@ pub(super) struct Pending {
 impl Pending {
     pub fn new(handles: usize) -> Self {
         let (states, order, under) = (HashMap::new(), BTreeMap::new(), HashMap::new());
-        Self { states, order, under, keys: vec![0; handles], next: 0 }
+        Self {
+            states,
+            order,
+            under,
+            keys: vec![0; handles],
+            next: 0,
+        }
     }
     pub fn get(&self, key: &Lineage) -> Option<&State> {
         self.states.get(key)
@@ -64,7 +79,9 @@ impl Pending {
     }
     pub fn under(&self, handle: usize, parent: &Lineage) -> Vec<Lineage> {
         let found = self.under.get(&(handle, parent.clone()));
-        found.map(|keys| keys.values().cloned().collect()).unwrap_or_default()
+        found
+            .map(|keys| keys.values().cloned().collect())
+            .unwrap_or_default()
     }
     pub fn push(&mut self, handle: usize, key: &Lineage, envelope: Envelope, parents: &[(usize, Lineage)]) {
         if !self.states.contains_key(key) {
@@ -76,7 +93,13 @@ impl Pending {
             self.next += 1;
             self.insert(key, state);
         }
-        let Some(bucket) = self.states.get_mut(key).and_then(|state| state.buckets.get_mut(handle)) else { return };
+        let Some(bucket) = self
+            .states
+            .get_mut(key)
+            .and_then(|state| state.buckets.get_mut(handle))
+        else {
+            return;
+        };
         bucket.push_back(envelope);
         if bucket.len() == 1
             && let Some(keys) = self.keys.get_mut(handle)
@@ -87,12 +110,20 @@ impl Pending {
     fn insert(&mut self, key: &Lineage, state: State) {
         self.order.insert(state.number, key.clone());
         for parent in &state.parents {
-            self.under.entry(parent.clone()).or_default().insert(state.number, key.clone());
+            self.under
+                .entry(parent.clone())
+                .or_default()
+                .insert(state.number, key.clone());
         }
         self.states.insert(key.clone(), state);
     }
     fn count(&mut self, state: &State, add: bool) {
-        for (keys, bucket) in self.keys.iter_mut().zip(&state.buckets).filter(|(_, bucket)| !bucket.is_empty()) {
+        for (keys, bucket) in self
+            .keys
+            .iter_mut()
+            .zip(&state.buckets)
+            .filter(|(_, bucket)| !bucket.is_empty())
+        {
             *keys = if add { *keys + 1 } else { keys.saturating_sub(1) };
             let _ = bucket;
         }

@@ -31,7 +31,10 @@ impl Dead {
                 *carriers.entry(*root).or_default() += handle.edges.len();
             }
         }
-        Self { carriers, ..Self::default() }
+        Self {
+            carriers,
+            ..Self::default()
+        }
     }
 }
 
@@ -41,15 +44,27 @@ impl Scheduler {
     }
     /// An edge brings nothing for a key. Only an input with one value a key can be judged by that.
     pub(super) fn key_done(&mut self, handle: usize, key: &Lineage) {
-        let single = self.node.facts.handles.get(handle).is_some_and(|facts| !facts.list && facts.repeats == Repeat::No);
+        let single = self
+            .node
+            .facts
+            .handles
+            .get(handle)
+            .is_some_and(|facts| !facts.list && facts.repeats == Repeat::No);
         if !single || key.is_empty() || self.class(handle) != Class::Max {
             return;
         }
-        let Some(key) = key.project(&self.node.facts.scope) else { return };
+        let Some(key) = key.project(&self.node.facts.scope) else {
+            return;
+        };
         if self.fired.contains(&key) || self.pending.get(&key).is_some_and(|state| state.len(handle) > 0) {
             return;
         }
-        for (at, count) in self.pending.forget(&key).into_iter().flat_map(|state| state.leftovers()) {
+        for (at, count) in self
+            .pending
+            .forget(&key)
+            .into_iter()
+            .flat_map(|state| state.leftovers())
+        {
             if let Some(late) = self.late.get_mut(at) {
                 *late += count;
             }
@@ -84,7 +99,12 @@ impl Scheduler {
         }
         let driver = self.driver();
         for key in self.pending.all().into_iter().filter(|key| is_under(key, parent)) {
-            for (at, count) in self.pending.forget(&key).into_iter().flat_map(|state| state.leftovers()) {
+            for (at, count) in self
+                .pending
+                .forget(&key)
+                .into_iter()
+                .flat_map(|state| state.leftovers())
+            {
                 let unread = driver.is_none_or(|driver| driver == at);
                 if let Some(late) = self.late.get_mut(at).filter(|_| unread) {
                     *late += count;
@@ -107,5 +127,8 @@ impl Scheduler {
 }
 
 fn is_under(key: &Lineage, parent: &Lineage) -> bool {
-    parent.tokens().iter().all(|token| key.index(token.root) == Some(token.index))
+    parent
+        .tokens()
+        .iter()
+        .all(|token| key.index(token.root) == Some(token.index))
 }

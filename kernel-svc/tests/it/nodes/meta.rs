@@ -2,13 +2,23 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
-use atelier_kernel::node::{Correlation, CorrelationKind as Kind, InputMeta, InputMode, NodeMeta, OutputMeta};
+use atelier_kernel::node::{
+    Correlation, CorrelationKind as Kind, InputMeta, InputMode, NodeMeta, OutputMeta,
+};
 
 const EXECUTION: &str = "__execution__";
 
 fn meta(ty: &str, inputs: &[(&str, &str)], outputs: &[(&str, &str)]) -> NodeMeta {
-    let input = |(name, ty): &(&str, &str)| InputMeta { name: (*name).into(), ty: (*ty).into(), ..InputMeta::default() };
-    let output = |(name, ty): &(&str, &str)| OutputMeta { name: (*name).into(), ty: (*ty).into(), stream: false };
+    let input = |(name, ty): &(&str, &str)| InputMeta {
+        name: (*name).into(),
+        ty: (*ty).into(),
+        ..InputMeta::default()
+    };
+    let output = |(name, ty): &(&str, &str)| OutputMeta {
+        name: (*name).into(),
+        ty: (*ty).into(),
+        stream: false,
+    };
     NodeMeta {
         node_type: ty.to_owned(),
         inputs: inputs.iter().map(input).collect(),
@@ -34,10 +44,17 @@ fn with(mut meta: NodeMeta, outputs: &[&str], rule: &Correlation) -> NodeMeta {
     meta
 }
 fn streamed(meta: NodeMeta) -> NodeMeta {
-    NodeMeta { streaming_output: Some(true), ..meta }
+    NodeMeta {
+        streaming_output: Some(true),
+        ..meta
+    }
 }
 fn stream_input(meta: NodeMeta) -> NodeMeta {
-    NodeMeta { streaming_input: Some(true), input_mode: Some(InputMode::Stream), ..meta }
+    NodeMeta {
+        streaming_input: Some(true),
+        input_mode: Some(InputMode::Stream),
+        ..meta
+    }
 }
 
 /// All test node types.
@@ -53,27 +70,65 @@ fn make() -> Vec<NodeMeta> {
         all.push(meta(&format!("nodetool.input.{name}"), &[], out));
     }
     for name in ["Pair", "Nothing"] {
-        all.push(meta(&format!("nodetool.input.{name}"), &[], &[("a", "any"), ("b", "any")]));
+        all.push(meta(
+            &format!("nodetool.input.{name}"),
+            &[],
+            &[("a", "any"), ("b", "any")],
+        ));
     }
     all.push(streamed(meta("nodetool.input.Stream", &[], out)));
     for ty in [
-        "nodetool.constant.Value", "test.Const", "test.Pass", "test.Sink", "nodetool.output.Output", "test.Add", "test.Mul",
-        "test.Concat", "test.Join", "test.Echo", "test.NullOut", "test.Empty", "test.FailOn", "test.Range", "test.Twice",
-        "test.Len", "test.Panic", "test.Slow", "test.Stubborn", "test.PaidSlow", "test.Suspend", "test.BadInit",
-        "test.BadFinalize", "test.Refuse", "test.MissingRuntime",
+        "nodetool.constant.Value",
+        "test.Const",
+        "test.Pass",
+        "test.Sink",
+        "nodetool.output.Output",
+        "test.Add",
+        "test.Mul",
+        "test.Concat",
+        "test.Join",
+        "test.Echo",
+        "test.NullOut",
+        "test.Empty",
+        "test.FailOn",
+        "test.Range",
+        "test.Twice",
+        "test.Len",
+        "test.Panic",
+        "test.Slow",
+        "test.Stubborn",
+        "test.PaidSlow",
+        "test.Suspend",
+        "test.BadInit",
+        "test.BadFinalize",
+        "test.Refuse",
+        "test.MissingRuntime",
     ] {
         all.push(meta(ty, &[], out));
     }
-    for (name, ty) in [("Int", "int"), ("Float", "float"), ("Str", "str"), ("ListStr", "list[str]"), ("Image", "image")] {
+    for (name, ty) in [
+        ("Int", "int"),
+        ("Float", "float"),
+        ("Str", "str"),
+        ("ListStr", "list[str]"),
+        ("Image", "image"),
+    ] {
         all.push(meta(&format!("test.{name}Out"), &[], &[("output", ty)]));
         all.push(meta(&format!("test.{name}In"), &[("value", ty)], out));
     }
     all.push(meta("test.UnionIn", &[("value", "union[int, str]")], out));
     all.push(meta("test.AnyIn", &[("value", "any")], out));
-    all.push(meta("test.StrToImage", &[("text", "str")], &[("output", "image")]));
+    all.push(meta(
+        "test.StrToImage",
+        &[("text", "str")],
+        &[("output", "image")],
+    ));
     all.push(meta("test.Relay", &[], &[("value", "any"), ("text", "any")]));
     all.push(meta("test.Split", &[], &[("a", "any"), ("b", "any")]));
-    all.push(NodeMeta { always_emit_output_updates: true, ..meta("test.SplitLive", &[], &[("a", "any"), ("b", "any")]) });
+    all.push(NodeMeta {
+        always_emit_output_updates: true,
+        ..meta("test.SplitLive", &[], &[("a", "any"), ("b", "any")])
+    });
     all.push(meta("test.Gate", &[], &[("yes", "any"), ("no", "any")]));
     all.push(meta("test.Gather", &[("items", "list[any]")], out));
     all.push(meta("test.GatherInt", &[("items", "list[int]")], out));
@@ -95,17 +150,36 @@ fn streams() -> Vec<NodeMeta> {
     let items = correlation(Kind::Iteration, EXECUTION, Some("items"));
     let chunk = correlation(Kind::Chunk, EXECUTION, None);
     let each = streamed(meta("test.ForEach", &[], &[("output", "any"), ("index", "int")]));
-    let artifacts = streamed(meta("test.ArtifactFrames", &[], &[("image", "any"), ("note", "any")]));
+    let artifacts = streamed(meta(
+        "test.ArtifactFrames",
+        &[],
+        &[("image", "any"), ("note", "any")],
+    ));
     vec![
         with(each, &["output", "index"], &items),
         with(streamed(meta("test.StreamN", &[], out)), &["output"], &items),
-        with(streamed(meta("test.Chunks", &[], &[("chunk", "any")])), &["chunk"], &chunk),
-        with(streamed(meta("test.ChunkNums", &[], &[("chunk", "any")])), &["chunk"], &chunk),
+        with(
+            streamed(meta("test.Chunks", &[], &[("chunk", "any")])),
+            &["chunk"],
+            &chunk,
+        ),
+        with(
+            streamed(meta("test.ChunkNums", &[], &[("chunk", "any")])),
+            &["chunk"],
+            &chunk,
+        ),
         streamed(meta("test.Raw", &[], out)),
-        with(streamed(meta("test.Frames", &[], ab)), &["a", "b"], &correlation(Kind::Iteration, EXECUTION, Some("f"))),
+        with(
+            streamed(meta("test.Frames", &[], ab)),
+            &["a", "b"],
+            &correlation(Kind::Iteration, EXECUTION, Some("f")),
+        ),
         streamed(meta("test.PlainFrames", &[], ab)),
         streamed(meta("test.Controller", &[], &[("__control__", "any")])),
-        NodeMeta { artifact_outputs: vec!["image".to_owned()], ..artifacts },
+        NodeMeta {
+            artifact_outputs: vec!["image".to_owned()],
+            ..artifacts
+        },
     ]
 }
 
@@ -114,37 +188,98 @@ fn stream_inputs() -> Vec<NodeMeta> {
     let mut all = vec![stream_input(meta("test.Cap", &[], &[]))];
     for name in ["Collect", "Count", "SumAll", "Last"] {
         let meta = stream_input(meta(&format!("test.{name}"), &[], out));
-        all.push(with(meta, &["output"], &correlation(Kind::Aggregate, "input_item", None)));
+        all.push(with(
+            meta,
+            &["output"],
+            &correlation(Kind::Aggregate, "input_item", None),
+        ));
     }
-    for name in ["Filter", "Take", "Running", "Replay", "NullForward", "StreamFail", "LateEmit", "Bare", "SlowForward"] {
+    for name in [
+        "Filter",
+        "Take",
+        "Running",
+        "Replay",
+        "NullForward",
+        "StreamFail",
+        "LateEmit",
+        "Bare",
+        "SlowForward",
+    ] {
         let meta = stream_input(meta(&format!("test.{name}"), &[], out));
-        all.push(with(meta, &["output"], &correlation(Kind::Forward, "value", None)));
+        all.push(with(
+            meta,
+            &["output"],
+            &correlation(Kind::Forward, "value", None),
+        ));
     }
-    for name in ["Accumulate", "LegacyStream", "Endless", "BFirst", "TwoSlots", "Hold"] {
+    for name in [
+        "Accumulate",
+        "LegacyStream",
+        "Endless",
+        "BFirst",
+        "TwoSlots",
+        "Hold",
+    ] {
         all.push(stream_input(meta(&format!("test.{name}"), &[], out)));
     }
-    for (name, slots, group) in [("Zip", &["left", "right", "index"][..], "zip"), ("Cross", &["left", "right"][..], "cross")] {
-        let outputs: Vec<(&str, &str)> = slots.iter().map(|slot| (*slot, if *slot == "index" { "int" } else { "any" })).collect();
+    for (name, slots, group) in [
+        ("Zip", &["left", "right", "index"][..], "zip"),
+        ("Cross", &["left", "right"][..], "cross"),
+    ] {
+        let outputs: Vec<(&str, &str)> = slots
+            .iter()
+            .map(|slot| (*slot, if *slot == "index" { "int" } else { "any" }))
+            .collect();
         let meta = stream_input(meta(&format!("test.{name}"), &[], &outputs));
-        let meta = NodeMeta { join: Some(true), ..meta };
-        all.push(with(meta, slots, &correlation(Kind::Iteration, EXECUTION, Some(group))));
+        let meta = NodeMeta {
+            join: Some(true),
+            ..meta
+        };
+        all.push(with(
+            meta,
+            slots,
+            &correlation(Kind::Iteration, EXECUTION, Some(group)),
+        ));
     }
     all
 }
 
 fn faulty() -> Vec<NodeMeta> {
     let out: &[(&str, &str)] = &[("output", "any")];
-    let no_collapse = Correlation { collapse_innermost: false, ..correlation(Kind::Aggregate, "value", None) };
+    let no_collapse = Correlation {
+        collapse_innermost: false,
+        ..correlation(Kind::Aggregate, "value", None)
+    };
     vec![
-        with(meta("test.BadAggregate", &[], out), &["output"], &correlation(Kind::Aggregate, "value", None)),
-        with(stream_input(meta("test.BadNoCollapse", &[], out)), &["output"], &no_collapse),
-        with(meta("test.BadForward", &[], out), &["output"], &correlation(Kind::Forward, EXECUTION, None)),
+        with(
+            meta("test.BadAggregate", &[], out),
+            &["output"],
+            &correlation(Kind::Aggregate, "value", None),
+        ),
+        with(
+            stream_input(meta("test.BadNoCollapse", &[], out)),
+            &["output"],
+            &no_collapse,
+        ),
+        with(
+            meta("test.BadForward", &[], out),
+            &["output"],
+            &correlation(Kind::Forward, EXECUTION, None),
+        ),
         with(
             meta("test.BadForwardList", &[("items", "list[any]")], out),
             &["output"],
             &correlation(Kind::Forward, "items", None),
         ),
-        with(meta("test.BadNoSource", &[], out), &["output"], &correlation(Kind::Single, "", None)),
-        with(meta("test.Narrow", &[], out), &["output"], &correlation(Kind::Single, "outer", None)),
+        with(
+            meta("test.BadNoSource", &[], out),
+            &["output"],
+            &correlation(Kind::Single, "", None),
+        ),
+        with(
+            meta("test.Narrow", &[], out),
+            &["output"],
+            &correlation(Kind::Single, "outer", None),
+        ),
     ]
 }

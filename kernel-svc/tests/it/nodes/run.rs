@@ -22,7 +22,12 @@ pub async fn run(
         "Cap" => {
             while let Some(envelope) = inputs.next("value").await {
                 log.yields().await;
-                log.seen.lock().unwrap().entry(ctx.node_id.to_string()).or_default().push(envelope.value);
+                log.seen
+                    .lock()
+                    .unwrap()
+                    .entry(ctx.node_id.to_string())
+                    .or_default()
+                    .push(envelope.value);
             }
         }
         name @ ("Collect" | "Count" | "SumAll" | "Last") => {
@@ -157,15 +162,26 @@ fn split(inputs: &Inputs<'_>, handle: &str, envelope: &Envelope) -> Result<(Line
     let own = inputs.scope(handle);
     let shared = inputs.invocation_scope();
     let extra: Vec<_> = own.0.iter().filter(|root| !shared.0.contains(root)).collect();
-    let [root] = extra.as_slice() else { return Err(fail(format!("zip: {handle} needs one iteration of its own"))) };
-    let index = envelope.lineage.index(**root).ok_or_else(|| fail(format!("zip: {handle} lacks its item")))?;
+    let [root] = extra.as_slice() else {
+        return Err(fail(format!("zip: {handle} needs one iteration of its own")));
+    };
+    let index = envelope
+        .lineage
+        .index(**root)
+        .ok_or_else(|| fail(format!("zip: {handle} lacks its item")))?;
     Ok((envelope.lineage.project(shared).unwrap_or_default(), index))
 }
 
 async fn zip(inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), NodeError> {
     for handle in ["left", "right"] {
         let own = inputs.scope(handle);
-        if own.0.iter().filter(|root| !inputs.invocation_scope().0.contains(root)).count() != 1 {
+        if own
+            .0
+            .iter()
+            .filter(|root| !inputs.invocation_scope().0.contains(root))
+            .count()
+            != 1
+        {
             return Err(fail(format!("zip: {handle} needs one iteration of its own")));
         }
     }
@@ -175,7 +191,11 @@ async fn zip(inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>) -> Result<(), N
         let (parent, index) = split(inputs, &handle, &envelope)?;
         match waiting.remove(&(parent.clone(), index)) {
             Some((other_left, other)) if other_left != left => {
-                let (l, r) = if left { (envelope.value, other) } else { (other, envelope.value) };
+                let (l, r) = if left {
+                    (envelope.value, other)
+                } else {
+                    (other, envelope.value)
+                };
                 let pair = map([("left", l), ("right", r), ("index", i64::from(index).into())]);
                 outputs.emit_group(pair, Some(&parent)).await?;
             }
@@ -210,7 +230,9 @@ async fn cross(own: &Map, inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>) ->
                     return Err(fail("fail:cross limit"));
                 }
                 count += 1;
-                outputs.emit_group(map([("left", l.clone()), ("right", r.clone())]), Some(&parent)).await?;
+                outputs
+                    .emit_group(map([("left", l.clone()), ("right", r.clone())]), Some(&parent))
+                    .await?;
             }
         }
     }

@@ -129,7 +129,7 @@ impl Row {
             };
             let request = self.ledger.request(request, &self.caller);
             self.ledger
-                .within(self.ledger.client().mark_submitting(request))
+                .within(Box::pin(self.ledger.client().mark_submitting(request)))
                 .await
                 .map_err(WriteError::from)
         };
