@@ -112,7 +112,7 @@ pub(crate) async fn events(
             if let Item::Event(event) = item? {
                 last_seq = last_seq.max(event.seq);
                 finished |= frame::ends(&event);
-                events.extend(frame::frames(*event, &user_id).iter().map(frame::Frame::json));
+                events.extend(frame::frame(*event, &user_id).iter().map(frame::Frame::json));
             }
         }
         return Ok(Json(EventList {
@@ -167,7 +167,7 @@ fn told(
         let _watching = &counted;
         let events = match item {
             Ok(Item::Started(_)) => Vec::new(),
-            Ok(Item::Event(event)) => frame::frames(*event, &user_id).iter().map(event_of).collect(),
+            Ok(Item::Event(event)) => frame::frame(*event, &user_id).iter().map(event_of).collect(),
             Err(error) => vec![error_event(error)],
         };
         futures_util::stream::iter(events.into_iter().map(Ok))

@@ -10,6 +10,7 @@ use atelier_common::{
 use atelier_proto::{
     asset::v1::{DownloadAssetRequest, asset_service_client::AssetServiceClient, download_asset_response::Part},
     common::v1::{Origin, Surface},
+    kernel::v1::Severity,
     provider::v1::{
         CancelGenerationRequest, ListModelsRequest, Model, Persist, RunGenerationRequest, RunGenerationResponse,
         provider_service_client::ProviderServiceClient, run_generation_response::Event as Said,
@@ -59,9 +60,10 @@ impl JobServices {
         &self,
         ctx: &Context,
         mut stream: Streaming<RunGenerationResponse>,
+        asked: String,
         pieces: &mut dyn Pieces,
     ) -> Result<Generated, NodeError> {
-        let mut seen = Seen::default();
+        let mut seen = Seen { asked, ..Seen::default() };
         let mut cancel_sent = false;
         loop {
             let next = tokio::select! {
@@ -91,6 +93,8 @@ impl JobServices {
 /// What a call said so far.
 #[derive(Default)]
 struct Seen {
+    /// The provider that the node asked; empty: any.
+    asked: String,
     generation: Option<Generation>,
     output: Option<Value>,
 }
@@ -103,8 +107,8 @@ impl Seen {
             Said::Prediction(prediction) => {
                 let Some(generation) = prediction.generation else { return Ok(()) };
                 if self.generation.is_none() {
-                    let mut ids = ctx.generation_ids.lock().unwrap_or_else(PoisonError::into_inner);
-                    ids.push(generation.generation_id.clone());
+                    remember(ctx, &generation.generation_id);
+                    self.tell_stand_in(ctx, &generation).await;
                 }
                 ctx.note(Note::Prediction(Box::new(generation.clone()))).await;
                 self.generation = Some(generation);
@@ -127,6 +131,13 @@ impl Seen {
             }
         }
     }
+    /// A provider that is not here was replaced: whoever looks at the run must know.
+    async fn tell_stand_in(&self, ctx: &Context, generation: &Generation) {
+        if !self.asked.is_empty() && self.asked != generation.provider {
+            let content = format!("no provider {} is configured: {} stands in", self.asked, generation.provider);
+            ctx.note(Note::Log { content, severity: Severity::Warning }).await;
+        }
+    }
     fn end(self, ctx: &Context) -> Result<Generated, NodeError> {
         let generation_id = self.id();
         match self.output {
@@ -135,6 +146,9 @@ impl Seen {
             None => Err(NodeError::new("the provider answered without a result")),
         }
     }
+}
+fn remember(ctx: &Context, generation_id: &str) {
+    ctx.generation_ids.lock().unwrap_or_else(PoisonError::into_inner).push(generation_id.to_owned());
 }
 /// A failed call as an error of the node.
 fn failure(status: &Status, generation: Option<&Generation>) -> NodeError {
@@ -176,6 +190,7 @@ impl Services for JobServices {
         let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
         let key = format!("inv:{}:{}:{}:{ordinal}", ctx.job_id, ctx.node_id, ctx.invocation);
         let GenerationCall { provider, model, capability, params, persist } = call;
+        let asked = provider.clone();
         let request = self.signed(RunGenerationRequest {
             provider,
             model,
@@ -196,7 +211,7 @@ impl Services for JobServices {
         });
         let stream = self.clients.providers.clone().run_generation(request).await;
         let stream = stream.map_err(|status| failure(&status, None))?.into_inner();
-        self.follow(ctx, stream, pieces).await
+        self.follow(ctx, stream, asked, pieces).await
     }
     async fn media_bytes(&self, _ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError> {
         if let Some(data) = &media.data {

@@ -33,6 +33,8 @@ pub struct Follower {
     pub seam: Seam,
     /// Where to say whether the ledger can be reached.
     pub health: Health,
+    /// Tells when the process goes down, and the ledger's end of the stream with it.
+    pub tasks: Tasks,
     /// Whether leases of earlier instances are dead.
     pub sole_process: bool,
     /// Whether the process is not ready while the ledger cannot be reached.
@@ -48,6 +50,8 @@ impl Follower {
         loop {
             match self.once(stop).await {
                 Ok(()) if stop.is_cancelled() => return,
+                // A ledger in the same process goes down too; the lease lasts longer than what is left to do.
+                Ok(()) | Err(_) if self.tasks.stopping() => return stop.cancelled().await,
                 Ok(()) => tracing::warn!("the ledger closed the stream"),
                 Err(status) => tracing::warn!(code = ?status.code(), "the stream to the ledger broke"),
             }

@@ -78,7 +78,7 @@ impl Providers {
             .map_err(|error| BuildError::new("cannot open the spool", error))?;
         let sketch = Sketch::new(settings.sketch.clone(), catalog.clone(), tasks.clone());
         let counters = sketch.counters();
-        let mut directory = Directory::default();
+        let mut directory = Directory::default().with_stand_in(settings.stand_in);
         directory.add(Arc::new(sketch));
         directory.add(Arc::new(OpenAi::new(settings.openai.clone())?));
         for provider in own {
@@ -161,6 +161,7 @@ impl Component for Providers {
         let follower = Follower {
             seam: self.seam.clone(),
             health: self.health.clone(),
+            tasks: tasks.clone(),
             sole_process: self.sole_process,
             required: self.required,
         };

@@ -29,12 +29,28 @@ pub enum LedgerMode {
     BestEffort,
 }
 
+/// Whether the offline provider takes calls for providers that cannot be called here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StandIn {
+    /// As long as no other provider is configured, so that workflow files run on a new installation as they are.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never: a provider that is unknown or has no key is an error.
+    Never,
+}
+
 /// Settings of provider-svc.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// `required` or `best-effort`. Default `required`.
     pub ledger: LedgerMode,
+    /// `auto`, `always` or `never`: whether the offline provider takes calls for providers that cannot be called here.
+    /// Default `auto`: as long as no other provider is configured.
+    pub stand_in: StandIn,
     /// A TOML file with prices that override those that are compiled in. Default none.
     pub catalog: Option<PathBuf>,
     /// How long calls in flight may go on when the service is told to stop. Default 15 s.
@@ -55,6 +71,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             ledger: LedgerMode::Required,
+            stand_in: StandIn::default(),
             catalog: None,
             stop_grace: Duration::from_secs(15),
             save_pauses_ms: vec![1_000, 5_000, 15_000, 60_000, 300_000],

@@ -9,3 +9,4 @@ mod public_workflows;
 mod restart;
 mod six_images;
 mod socket;
+mod stand_in;

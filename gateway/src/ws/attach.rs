@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::metrics::{Counted, WATCHERS};
 use crate::watch::{Cursor, Item, watch};
-use crate::wire::frame::{Class, frames, job_update};
+use crate::wire::frame::{Class, frame, job_update};
 use crate::wire::words;
 
 /// What is sent once the run is found.
@@ -149,7 +149,7 @@ impl Reader {
                     }
                 }
                 Ok(Item::Event(event)) => {
-                    for frame in frames(*event, &user_id) {
+                    for frame in frame(*event, &user_id) {
                         let live = frame.seq.is_some_and(|seq| seq > replay_until);
                         queue
                             .push(frame.body, if live { frame.class } else { Class::Keep })

@@ -38,6 +38,7 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
             roots: Vec::new(),
             nodes,
         },
+        roots: HashMap::new(),
         issues: Vec::new(),
     };
     let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
@@ -70,6 +71,8 @@ struct Analysis<'a> {
     graph: &'a HydratedGraph,
     places: HashMap<Arc<str>, usize>,
     facts: Facts,
+    /// Iterations by name.
+    roots: HashMap<Arc<str>, Root>,
     issues: Vec<Issue>,
 }
 
@@ -375,16 +378,11 @@ impl Analysis<'_> {
 
     fn root(&mut self, node: &Node, group: &str) -> Root {
         let name: Arc<str> = format!("{}:{group}", node.id).into();
-        let at = self
-            .facts
-            .roots
-            .iter()
-            .position(|root| *root == name)
-            .unwrap_or_else(|| {
-                self.facts.roots.push(name);
-                self.facts.roots.len() - 1
-            });
-        Root(u32::try_from(at).unwrap_or(u32::MAX))
+        let next = Root(u32::try_from(self.facts.roots.len()).unwrap_or(u32::MAX));
+        *self.roots.entry(name).or_insert_with_key(|name| {
+            self.facts.roots.push(Arc::clone(name));
+            next
+        })
     }
 }
 

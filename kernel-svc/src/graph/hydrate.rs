@@ -1,7 +1,7 @@
 //! Merges nodes with the declarations of their types. Flags of the registry win over saved ones, also when they are false;
 //! correlation metadata and retry safety come from the registry alone.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use indexmap::IndexMap;
 
@@ -18,8 +18,13 @@ pub fn hydrate(raw: &RawGraph, registry: &Registry) -> HydratedGraph {
         .map(|node| hydrate_node(node, registry))
         .collect();
     let edges: Vec<Edge> = raw.edges.iter().map(edge).collect();
+    let controlled: HashSet<&Arc<str>> = edges
+        .iter()
+        .filter(|edge| edge.control)
+        .map(|edge| &edge.target)
+        .collect();
     for node in &mut nodes {
-        node.flags.controlled |= edges.iter().any(|edge| edge.control && edge.target == node.id);
+        node.flags.controlled |= controlled.contains(&node.id);
     }
     HydratedGraph { nodes, edges }
 }

@@ -12,6 +12,9 @@ use super::{
 };
 use crate::node::Registry;
 
+/// Types that are there for people only; they take no part in a run (kernel specification 1.10).
+const PRESENTATION: &[&str] = &["nodetool.workflows.base_node.Comment", "nodetool.workflows.base_node.Group"];
+
 /// How a file is loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions<'a> {
@@ -75,6 +78,7 @@ pub fn load_lenient(
     let mut raw = parse(json, issues)?;
     migrate(&mut raw, options.migrations);
     let all: HashSet<String> = raw.nodes.iter().map(|node| node.id.clone()).collect();
+    raw.nodes.retain(|node| !PRESENTATION.contains(&node.node_type.as_str()));
     raw.nodes.retain(|node| {
         let known = registry.meta(&node.node_type).is_some();
         if !known {

@@ -231,25 +231,17 @@ pub fn issue(code: &str, node: Option<&Node>, property: &str, message: impl Into
 
 /// The type string of a type in the file: text, or an object `{type, type_args}`.
 fn type_text(json: &Json) -> Option<String> {
-    match json {
-        Json::String(text) => Some(text.clone()),
-        Json::Object(object) => {
-            let name = type_text(object.get("type")?)?;
-            let args: Vec<_> = object
-                .get("type_args")?
-                .as_array()?
-                .iter()
-                .filter_map(type_text)
-                .collect();
-            Some(if args.is_empty() {
-                name
-            } else {
-                format!("{name}[{}]", args.join(", "))
-            })
-        }
-        _ => None,
+    if let Json::String(text) = json {
+        return Some(text.clone());
     }
-    .or_else(|| type_text(json.get("type")?))
+    let name = type_text(json.get("type")?)?;
+    let args = json.get("type_args").and_then(Json::as_array);
+    let args: Vec<String> = args.into_iter().flatten().filter_map(type_text).collect();
+    Some(if args.is_empty() {
+        name
+    } else {
+        format!("{name}[{}]", args.join(", "))
+    })
 }
 fn types(json: Option<&Json>) -> IndexMap<String, String> {
     let Some(Json::Object(object)) = json else {

@@ -137,13 +137,16 @@ fn multi_edges(graph: &HydratedGraph, issues: &mut Vec<Issue>) {
     for edge in graph.edges.iter().filter(|edge| !edge.control) {
         *count.entry((&edge.target, &edge.target_handle)).or_default() += 1;
     }
+    count.retain(|_, edges| *edges > 1);
+    if count.is_empty() {
+        return;
+    }
     for node in &graph.nodes {
-        let mut several: Vec<(&str, usize)> = count
-            .iter()
-            .filter(|((id, handle), edges)| {
-                **id == *node.id && **edges > 1 && !node.inputs.get(*handle).is_some_and(|ty| is_list(ty))
-            })
+        let own = count.iter().filter(|((id, _), _)| **id == *node.id);
+        let scalar = |handle: &str| !node.inputs.get(handle).is_some_and(|ty| is_list(ty));
+        let mut several: Vec<(&str, usize)> = own
             .map(|((_, handle), edges)| (*handle, *edges))
+            .filter(|(handle, _)| scalar(handle))
             .collect();
         several.sort_unstable();
         for (handle, edges) in several {

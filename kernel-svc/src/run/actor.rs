@@ -31,6 +31,7 @@ pub(crate) struct Actor {
     pub core: Arc<Core>,
     pub at: usize,
     pub node: Arc<PlanNode>,
+    pub inbox: Arc<Inbox>,
     pub exec: Box<dyn Executor>,
     pub ctx: Context,
     pub cancel: CancellationToken,
@@ -76,7 +77,7 @@ impl Actor {
     pub fn new(
         core: &Arc<Core>,
         at: usize,
-        node: Arc<PlanNode>,
+        (node, inbox): (Arc<PlanNode>, Arc<Inbox>),
         exec: Box<dyn Executor>,
         ctx: Context,
     ) -> Self {
@@ -86,19 +87,13 @@ impl Actor {
             core: Arc::clone(core),
             at,
             node,
+            inbox,
             exec,
             ctx,
             cancel,
             emitter,
         }
     }
-    /// The inbox of the node.
-    pub fn inbox<'a>(core: &'a Core, at: usize) -> Result<&'a Inbox, NodeError> {
-        core.inboxes
-            .get(at)
-            .ok_or_else(|| NodeError::new("the node has no inbox").code("run.internal"))
-    }
-
     /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
     pub async fn run(mut self) -> NodeEnd {
         self.update(NodeStatus::Running, None, None, None).await;
@@ -218,6 +213,7 @@ impl Actor {
             .clear();
         invocation
     }
+    #[expect(clippy::result_large_err, reason = "the error of node code, made once a run")]
     /// Checks the declared slots and adds what a controller is told.
     pub fn complete_inputs(&self, inputs: &mut Map) -> Result<(), NodeError> {
         if !self.node.node.dynamic_inputs.is_empty() {

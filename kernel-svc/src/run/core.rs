@@ -34,7 +34,7 @@ const EDGE_UPDATE_MILLIS: u64 = 1_000;
 
 pub(crate) struct Core {
     pub plan: Plan,
-    pub inboxes: Vec<Inbox>,
+    pub inboxes: Vec<Arc<Inbox>>,
     pub edges: Vec<EdgeState>,
     pub events: EventSender,
     pub cancel: CancellationToken,
@@ -247,7 +247,7 @@ impl Core {
     /// Edges whose target was left with values or with producers that never ended.
     pub fn left_edges(&self) -> Vec<usize> {
         let left = |(_, edge): &(usize, &PlanEdge)| {
-            let look = |inbox: &Inbox| {
+            let look = |inbox: &Arc<Inbox>| {
                 inbox.view(|view| view.buffered(edge.handle) > 0 || view.open(edge.handle) > 0)
             };
             self.inboxes.get(edge.target).is_some_and(look)

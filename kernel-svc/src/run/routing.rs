@@ -263,19 +263,21 @@ impl Emitter {
             self.core.close_edge(*edge);
         }
     }
-    /// An invocation will bring nothing: its key is done on every edge, and so are iterations that it would have opened.
-    pub fn skip(&self, key: &Lineage) {
+    /// An invocation brings nothing: its key is done on every edge; iterations that it opened have no items under it.
+    pub fn skip(&self, key: &Lineage, opened: bool) {
         for slot in self.slots.iter().filter(|slot| !slot.edges.is_empty()) {
-            if let Some(root) = slot.root {
-                self.core.signal(
-                    slot,
-                    &Item::ScopeClosed {
-                        parent: key.clone(),
-                        root,
-                    },
-                );
-            } else {
-                self.core.signal(slot, &Item::Done(key.clone()));
+            match slot.root {
+                None => self.core.signal(slot, &Item::Done(key.clone())),
+                Some(root) if opened => {
+                    self.core.signal(
+                        slot,
+                        &Item::ScopeClosed {
+                            parent: key.clone(),
+                            root,
+                        },
+                    );
+                }
+                Some(_) => {}
             }
         }
     }

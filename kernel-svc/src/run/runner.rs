@@ -70,7 +70,6 @@ pub async fn run(spec: RunSpec) -> RunResult {
 }
 
 /// A handle to a run, and the run itself: nothing happens until the future is polled.
-#[must_use]
 pub fn start(spec: RunSpec) -> (RunHandle, impl Future<Output = RunResult> + Send) {
     let shared = Arc::new(Shared {
         cancel: spec.cancel.clone(),
@@ -134,6 +133,9 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     };
     for edge in &prepared.dropped_edges {
         tracing::warn!(edge, "an edge names a node that is not there and was left out");
+    }
+    if cancel.is_cancelled() {
+        return RunResult::of(JobStatus::Cancelled);
     }
     let core = Arc::new(build::core(prepared.plan, options, events, &cancel, probe));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
@@ -212,20 +214,21 @@ impl Run {
                 Some(ended) = tasks.join_next_with_id() => self.ended(ended, &places).await,
                 () = cancel.cancelled(), if !stopping => {
                     stopping = true;
-                    core.inboxes.iter().for_each(super::inbox::Inbox::close);
+                    core.inboxes.iter().for_each(|inbox| inbox.close());
                 }
                 () = core.activity.idle(), if !stopping => {
-                    if core.activity.is_stuck() && !core.inboxes.iter().fold(false, |any, inbox| inbox.make_room() || any) {
+                    // Producers that wait for room get some before anything is called stuck.
+                    if core.activity.is_stuck() && !core.inboxes.iter().any(|inbox| inbox.make_room()) {
                         stall = Some((Instant::now() + core.options.stall_timeout, core.activity.wakes()));
                     }
                 }
-                () = sleep_until(stall.map_or_else(Instant::now, |(due, _)| due)), if stall.is_some() && !stopping => {
+                () = due(stall), if stall.is_some() && !stopping => {
                     let still = stall.take().is_some_and(|(_, wakes)| wakes == core.activity.wakes());
                     if still && core.activity.is_stuck() {
                         stopping = true;
                         self.stalled = Some(finish::stall_text(&core));
                         core.cancel.cancel();
-                        core.inboxes.iter().for_each(super::inbox::Inbox::close);
+                        core.inboxes.iter().for_each(|inbox| inbox.close());
                     }
                 }
             }
@@ -261,6 +264,11 @@ impl Run {
             *place = Some(end);
         }
     }
+}
+
+/// Waits until a stall is certain.
+async fn due(stall: Option<(Instant, u64)>) {
+    sleep_until(stall.map_or_else(Instant::now, |(due, _)| due)).await;
 }
 
 /// An actor and what follows its end, also when it panics.

@@ -173,7 +173,7 @@ async fn k_211_a_cancel_before_the_start_invokes_nothing() {
     setup.cancel.cancel();
     let done = setup.run().await;
     assert_eq!(done.trace(), ["job:running", "job:cancelled"]);
-    assert_eq!((done.calls("x"), done.calls("s")), (0, 0));
+    assert!(done.log.initialized.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

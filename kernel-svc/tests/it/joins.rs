@@ -199,6 +199,22 @@ async fn a_parent_without_items_gives_the_empty_value() {
 }
 
 #[tokio::test]
+async fn a_parent_that_was_dropped_gives_nothing() {
+    for between in ["test.Pass", "test.Replay"] {
+        let graph = each()
+            .node("q", "test.Filter", json!({}))
+            .node("p", between, json!({}))
+            .node("n", "test.StreamN", json!({"n": 2}))
+            .node("c", "test.Count", json!({}))
+            .sink("s")
+            .edges(["f.output > q.value", "q.output > p.value", "p.output > n.t"])
+            .edges(["n.output > c.input_item", "c.output > s.value"]);
+        let done = graph.run_with(json!([1, 2, 3, 4])).await;
+        assert_eq!(outcome(&done), json!([2, 2]), "{between}");
+    }
+}
+
+#[tokio::test]
 async fn an_aggregate_finishes_a_parent_before_its_input_ends() {
     let graph = each()
         .node("w", "test.SlowForward", json!({}))

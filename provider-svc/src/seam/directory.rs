@@ -8,11 +8,16 @@ use atelier_proto::provider::v1::Model;
 use crate::error::Error;
 use crate::pricing::Catalog;
 use crate::provider::{Capability, Provider};
+use crate::settings::StandIn;
+
+/// The provider that works offline and needs no key.
+const OFFLINE: &str = crate::adapters::sketch::ID;
 
 /// All providers.
 #[derive(Clone, Default)]
 pub struct Directory {
     providers: BTreeMap<&'static str, Arc<dyn Provider>>,
+    stand_in: StandIn,
 }
 
 impl Directory {
@@ -26,10 +31,67 @@ impl Directory {
     /// # Errors
     /// [`Error::UnknownProvider`].
     pub fn get(&self, id: &str) -> Result<Arc<dyn Provider>, Error> {
-        self.providers
-            .get(id)
-            .cloned()
-            .ok_or_else(|| Error::UnknownProvider(id.to_owned()))
+        self.providers.get(id).cloned().ok_or_else(|| Error::UnknownProvider(id.to_owned()))
+    }
+
+    /// Says whether the offline provider stands in for those that cannot be called.
+    #[must_use]
+    pub fn with_stand_in(mut self, stand_in: StandIn) -> Self {
+        self.stand_in = stand_in;
+        self
+    }
+
+    /// Who carries a request out, and with which model (empty: its default). An empty name asks for any provider that can:
+    /// a configured one before the offline one.
+    ///
+    /// # Errors
+    /// [`Error::UnknownProvider`], [`Error::MissingCredential`], or that nobody has the capability.
+    pub fn choose(
+        &self,
+        name: &str,
+        model: String,
+        capability: Capability,
+    ) -> Result<(Arc<dyn Provider>, String), Error> {
+        if name.is_empty() {
+            return self.any(&model, capability).map(|provider| (provider, model));
+        }
+        let refused = match self.get(name) {
+            Err(unknown) => unknown,
+            Ok(provider) => match provider.missing() {
+                None => return Ok((provider, model)),
+                Some(missing) => Error::MissingCredential { provider: name.to_owned(), missing },
+            },
+        };
+        match self.providers.get(OFFLINE) {
+            // The model is one of the provider that is not here.
+            Some(offline) if self.stands_in() && can(offline.as_ref(), capability) => {
+                Ok((Arc::clone(offline), String::new()))
+            }
+            _ => Err(refused),
+        }
+    }
+
+    fn any(&self, model: &str, capability: Capability) -> Result<Arc<dyn Provider>, Error> {
+        let able = |provider: &&Arc<dyn Provider>| provider.missing().is_none() && can(provider.as_ref(), capability);
+        let known = |provider: &Arc<dyn Provider>| {
+            model.is_empty() || provider.takes_any_model() || provider.models().iter().any(|own| own.id == model)
+        };
+        let mut able: Vec<_> = self.providers.values().filter(able).collect();
+        able.sort_by_key(|provider| (!known(provider), provider.id() == OFFLINE));
+        able.first().map(|provider| Arc::clone(provider)).ok_or_else(|| Error::UnknownCapability {
+            capability: capability.as_str().to_owned(),
+            who: "no provider".to_owned(),
+        })
+    }
+
+    fn stands_in(&self) -> bool {
+        match self.stand_in {
+            StandIn::Always => true,
+            StandIn::Never => false,
+            StandIn::Auto => {
+                self.providers.values().all(|provider| provider.id() == OFFLINE || provider.missing().is_some())
+            }
+        }
     }
 
     /// All models, by provider and id.
@@ -72,4 +134,8 @@ impl Directory {
         models.sort_by(|a, b| (&a.provider, &a.model).cmp(&(&b.provider, &b.model)));
         models
     }
+}
+
+fn can(provider: &dyn Provider, capability: Capability) -> bool {
+    provider.models().iter().any(|model| model.capabilities.contains(&capability))
 }

@@ -89,7 +89,7 @@ impl Plan {
             capability,
             who: "no provider".to_owned(),
         })?;
-        let provider = directory.get(&provider)?;
+        let (provider, model) = directory.choose(&provider, model, capability)?;
         let model = resolve(provider.as_ref(), model, capability)?;
         let params = params.unwrap_or_default().try_into();
         let params: Map =
@@ -117,12 +117,6 @@ impl Plan {
             .filter(|name| !name.is_empty());
         if name.as_ref().is_some_and(|name| name.chars().count() > MAX_NAME) {
             return Err(invalid("persist.name", "must be at most 200 characters"));
-        }
-        if let Some(missing) = provider.missing() {
-            return Err(Error::MissingCredential {
-                provider: provider.id().to_owned(),
-                missing,
-            });
         }
         let origin = origin::complete(origin);
         let quantities = Quantities::of_request(capability, Params(&params));

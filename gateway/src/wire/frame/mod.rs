@@ -28,7 +28,7 @@ pub(crate) enum Class {
 pub(crate) struct Frame {
     /// The type.
     pub(crate) kind: &'static str,
-    /// The number in the run; absent on the line of a log that stands in for a warning's text.
+    /// The number in the run; absent on refusals.
     pub(crate) seq: Option<i64>,
     /// What a full queue may do to it.
     pub(crate) class: Class,
@@ -106,8 +106,8 @@ impl Body {
     }
 }
 
-/// The frames of an event: one, none for a gap, two for a warning.
-pub(crate) fn frames(event: JobEvent, user_id: &str) -> Vec<Frame> {
+/// The frame of an event; none for a gap.
+pub(crate) fn frame(event: JobEvent, user_id: &str) -> Option<Frame> {
     let JobEvent {
         seq,
         job_id,
@@ -121,19 +121,19 @@ pub(crate) fn frames(event: JobEvent, user_id: &str) -> Vec<Frame> {
         seq: Some(seq),
         user_id,
     };
-    match event {
-        Some(Event::JobUpdate(update)) => vec![job::update(&stamp, update)],
-        Some(Event::NodeUpdate(update)) => node::update(&stamp, update),
-        Some(Event::GenerationComplete(complete)) => vec![node::complete(&stamp, complete)],
-        Some(Event::OutputUpdate(update)) => vec![node::output(&stamp, update)],
-        Some(Event::EdgeUpdate(update)) => vec![node::edge(&stamp, update)],
-        Some(Event::NodeProgress(progress)) => vec![node::progress(&stamp, progress)],
-        Some(Event::LogUpdate(line)) => vec![node::log(&stamp, &line)],
-        Some(Event::Chunk(chunk)) => vec![node::chunk(&stamp, &chunk)],
-        Some(Event::Prediction(prediction)) => vec![prediction::prediction(&stamp, prediction)],
+    Some(match event? {
+        Event::JobUpdate(update) => job::update(&stamp, update),
+        Event::NodeUpdate(update) => node::update(&stamp, update),
+        Event::GenerationComplete(complete) => node::complete(&stamp, complete),
+        Event::OutputUpdate(update) => node::output(&stamp, update),
+        Event::EdgeUpdate(update) => node::edge(&stamp, update),
+        Event::NodeProgress(progress) => node::progress(&stamp, progress),
+        Event::LogUpdate(line) => node::log(&stamp, &line),
+        Event::Chunk(chunk) => node::chunk(&stamp, &chunk),
+        Event::Prediction(prediction) => prediction::prediction(&stamp, prediction),
         // The numbers that are missing say it.
-        Some(Event::Gap(_)) | None => Vec::new(),
-    }
+        Event::Gap(_) => return None,
+    })
 }
 
 /// A `job_update` that is no event of the run: an early refusal, or the state of a run whose events are gone.

@@ -9,9 +9,9 @@ use atelier_proto::value::{Map, MediaRef, Value};
 use super::{Class, Frame, Stamp};
 use crate::wire::{value, words};
 
-/// A node's life. The text of a warning goes out as a line of its log just before, and not as an error: clients take any
-/// error of a node for the end of the run.
-pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Vec<Frame> {
+/// A node's life. The text of a warning is no error here: clients take any error of a node for the end of the run. The
+/// kernel tells it as a line of the log just before.
+pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Frame {
     let NodeUpdate {
         node_id,
         node_name,
@@ -23,16 +23,6 @@ pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Vec<Frame> {
         properties,
     } = update;
     let state = NodeStatus::try_from(status).unwrap_or_default();
-    let mut frames = Vec::with_capacity(1);
-    if state == NodeStatus::Warning {
-        let unnumbered = Stamp { seq: None, ..*stamp };
-        let mut line = unnumbered.body("log_update");
-        line.put("node_id", node_id.as_str());
-        line.put("node_name", node_name.as_str());
-        line.put("content", error.as_deref().unwrap_or_default());
-        line.put("severity", "warning");
-        frames.push(unnumbered.frame("log_update", Class::Keep, line));
-    }
     let mut body = stamp.body("node_update");
     body.put("node_id", node_id);
     body.put("node_name", node_name);
@@ -52,8 +42,7 @@ pub(super) fn update(stamp: &Stamp<'_>, update: NodeUpdate) -> Vec<Frame> {
     if matches!(state, NodeStatus::Completed | NodeStatus::Error) {
         body.put("provider_cost", Value::Null);
     }
-    frames.push(stamp.frame("node_update", Class::Keep, body));
-    frames
+    stamp.frame("node_update", Class::Keep, body)
 }
 
 fn detail_of(detail: &ErrorDetail) -> Value {

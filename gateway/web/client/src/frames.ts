@@ -1,6 +1,6 @@
 /**
  * The frames of a run, as they come over the socket and the event stream: their types, and `decodeFrame`, which turns
- * parsed JSON into one of them. What a frame does to a run's state is in `store.ts`.
+ * parsed JSON into one of them. What a frame does to a run's state is in `reduce/`.
  */
 
 import { type Fields, isRecord, numberOrNull, record, text, textOrNull, texts } from "./read.ts";

@@ -1,4 +1,4 @@
-/** The state of one run as a viewer sees it, and reading from it. How frames change it is in `store.ts`. */
+/** The state of one run as a viewer sees it, and reading from it. How frames change it is in `reduce/`. */
 
 import type { EdgeUpdate, Prediction } from "./frames.ts";
 import type { Fields } from "./read.ts";

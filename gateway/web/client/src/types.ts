@@ -33,6 +33,7 @@ export interface JobCost {
 export interface GraphNode {
   id: string;
   type: string;
+  name?: string;
   properties?: Record<string, unknown>;
   data?: Record<string, unknown>;
 }

@@ -30,12 +30,18 @@ const KINDS: ReadonlyMap<string, "image" | "audio" | "video" | "file" | "documen
 /** Every value of a result, lists taken apart, empty ones left out. */
 export function leavesOf(outputs: Record<string, unknown>, assetUrl: (id: string) => string): Leaf[] {
   const leaves: Leaf[] = [];
-  for (const [handle, value] of Object.entries(outputs)) {
+  // A piece of a stream is shown only where there is nothing whole.
+  const whole = Object.entries(outputs).filter(([, value]) => !isChunk(value));
+  for (const [handle, value] of whole) {
     if (Array.isArray(value) && value.some(isReference)) {
       value.forEach((one, element) => push(leaves, one, { handle, element }, assetUrl));
     } else {
       push(leaves, value, { handle, element: null }, assetUrl);
     }
+  }
+  if (leaves.length > 0) return leaves;
+  for (const [handle, value] of Object.entries(outputs)) {
+    if (isChunk(value)) push(leaves, pieceOf(value) ?? value, { handle, element: null }, assetUrl);
   }
   return leaves;
 }
@@ -109,9 +115,13 @@ export function streamedText(value: unknown): string | null {
   return pieceOf(value);
 }
 
+function isChunk(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) && value["type"] === "chunk";
+}
+
 function pieceOf(value: unknown): string | null {
   if (typeof value === "string") return value;
-  if (!isRecord(value) || value["type"] !== "chunk") return null;
+  if (!isChunk(value)) return null;
   const type = value["content_type"];
   return (type === undefined || type === "text") && typeof value["content"] === "string" ? value["content"] : null;
 }

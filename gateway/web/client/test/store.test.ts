@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { decodeFrame } from "../src/frames.ts";
+import { reduce } from "../src/reduce/reduce.ts";
 import { type RunState, emptyRun, predictionsOf, variantsOf } from "../src/state.ts";
-import { RunStore, reduce } from "../src/store.ts";
+import { RunStore } from "../src/store.ts";
 import { CANCELLED, FAILS_AT_3, SIMPLE, SIX, type Wire, call, commit, decoded, image, node, stamped } from "./recorded.ts";
 
 function play(frames: readonly Wire[]): RunState {

@@ -11,6 +11,8 @@ import "./styles/run.css";
 import "./styles/ledger.css";
 import "./styles/costs.css";
 import "./styles/tiles.css";
+import "./styles/assets.css";
+import "./styles/lightbox.css";
 
 const root = document.getElementById("app");
 if (root !== null) render(<App />, root);

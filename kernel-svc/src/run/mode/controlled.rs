@@ -19,9 +19,9 @@ use crate::{
 impl Actor {
     pub(crate) async fn controlled(&mut self) -> Result<(), NodeError> {
         let core = Arc::clone(&self.core);
-        let inbox = Self::inbox(&core, self.at)?;
+        let inbox = Arc::clone(&self.inbox);
         let control = self.node.facts.handles.len();
-        wait_for_data(inbox, control).await;
+        wait_for_data(&inbox, control).await;
         let mut cache: Map = Map::new();
         let mut ordinal = 0;
         loop {
@@ -46,13 +46,10 @@ impl Actor {
                     return Ok(());
                 }
                 Some(ControlEvent::Run(properties)) => {
-                    self.drain(inbox, &mut cache);
+                    self.drain(&inbox, &mut cache);
                     let outcome = self.run_event(&cache, &properties, ordinal).await;
                     ordinal += 1;
-                    let answer = outcome
-                        .as_ref()
-                        .map(Clone::clone)
-                        .map_err(|error| error.message.clone());
+                    let answer = outcome.clone().map_err(|error| error.message);
                     core.waiters.settle(envelope.event, answer);
                     outcome?;
                 }

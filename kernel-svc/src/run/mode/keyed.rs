@@ -48,7 +48,7 @@ impl Actor {
         let mut batch = VecDeque::new();
         let outcome = self.pump(&mut scheduler, &mut batch, streamed).await;
         if !batch.is_empty() {
-            Self::inbox(&self.core, self.at)?.put_back(batch);
+            self.inbox.put_back(batch);
         }
         for warning in scheduler.leftovers() {
             self.core.warn(&self.node, warning).await;
@@ -61,8 +61,7 @@ impl Actor {
         batch: &mut VecDeque<(usize, Item)>,
         streamed: bool,
     ) -> Result<(), NodeError> {
-        let core = Arc::clone(&self.core);
-        let inbox = Self::inbox(&core, self.at)?;
+        let (core, inbox) = (Arc::clone(&self.core), Arc::clone(&self.inbox));
         let among = self.node.facts.handles.len();
         let most = if core.options.buffer_limit.is_some() {
             1
@@ -101,9 +100,7 @@ impl Actor {
         if watched.is_empty() {
             return Ok(false);
         }
-        let core = Arc::clone(&self.core);
-        let inbox = Self::inbox(&core, self.at)?;
-        let ended: Vec<usize> = inbox.view(|view| {
+        let ended: Vec<usize> = self.inbox.view(|view| {
             watched
                 .into_iter()
                 .filter(|handle| view.is_done(*handle))
@@ -127,7 +124,7 @@ impl Actor {
     fn pass_on(&self, scheduler: &mut Scheduler) {
         for signal in scheduler.forward.drain(..) {
             match signal {
-                Forward::Done(key) => self.emitter.skip(&key),
+                Forward::Done(key) => self.emitter.skip(&key, false),
                 Forward::ScopeClosed(parent, root) => self.emitter.scope_closed(&parent, root),
             }
         }
@@ -160,7 +157,9 @@ impl Actor {
                 "node {} was not run: its required input {name} brought nothing",
                 self.node.node.id
             ));
-            self.retire(&key);
+            if !key.is_empty() {
+                self.emitter.skip(&key, false);
+            }
             return Ok(());
         }
         let mut inputs = (*self.node.statics).clone();
@@ -214,7 +213,7 @@ impl Actor {
     }
     /// An item is lost to a content policy; the others go on.
     async fn refused(&mut self, key: &Lineage, error: &NodeError) {
-        self.retire(key);
+        self.emitter.skip(key, true);
         let name = self.node.label.name.as_ref().unwrap_or(&self.node.label.id);
         let content = format!("node {name} left out an item: {}", error.message);
         let note = Note::Log {
@@ -227,12 +226,6 @@ impl Actor {
                 note,
             })
             .await;
-    }
-    /// A key will bring nothing.
-    fn retire(&self, key: &Lineage) {
-        if !key.is_empty() {
-            self.emitter.skip(key);
-        }
     }
 }
 

@@ -22,9 +22,9 @@ impl Actor {
         }
         let name = self.begin(&Lineage::default(), 0);
         let core = Arc::clone(&self.core);
-        let inbox = Self::inbox(&core, self.at)?;
+        let inbox = Arc::clone(&self.inbox);
         let consumed = Mutex::new(Consumed::default());
-        let mut inputs = Inputs::new(&core, &self.node, self.at, inbox, &self.cancel, &consumed);
+        let mut inputs = Inputs::new(&core, &self.node, self.at, &inbox, &self.cancel, &consumed);
         let mut outputs = Outputs::new(&mut self.emitter, &consumed);
         let code = self.exec.run(&mut inputs, &mut outputs, &self.ctx);
         call(&self.cancel, core.options.cancel_grace, code).await?;

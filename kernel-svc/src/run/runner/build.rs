@@ -48,7 +48,10 @@ pub(super) fn core(
     let activity = Arc::new(Activity::default());
     let inbox = |node: &Arc<PlanNode>| {
         let handles = node.facts.handles.iter().map(|handle| handle.edges.len());
-        Inbox::new(handles.chain([node.controllers]), Arc::clone(&activity))
+        Arc::new(Inbox::new(
+            handles.chain([node.controllers]),
+            Arc::clone(&activity),
+        ))
     };
     let flags = || plan.nodes.iter().map(|_| AtomicBool::new(false)).collect();
     Core {
@@ -81,7 +84,7 @@ pub(super) async fn executors(
         externals: Vec::new(),
         error: None,
     };
-    for (at, node) in core.plan.nodes.iter().enumerate() {
+    for (at, (node, inbox)) in core.plan.nodes.iter().zip(&core.inboxes).enumerate() {
         let (id, ty) = (&node.label.id, &node.label.node_type);
         let Some(mut exec) = registry.executor(ty) else {
             made.error = Some((
@@ -103,8 +106,13 @@ pub(super) async fn executors(
                 exec: AsyncMutex::new(exec),
             });
         } else {
-            made.actors
-                .push(Actor::new(core, at, Arc::clone(node), exec, ctx));
+            made.actors.push(Actor::new(
+                core,
+                at,
+                (Arc::clone(node), Arc::clone(inbox)),
+                exec,
+                ctx,
+            ));
         }
     }
     made

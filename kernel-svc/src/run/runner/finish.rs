@@ -23,8 +23,12 @@ impl Run {
     /// Ends the run: its edges, its inputs, and what it came to.
     pub(super) async fn finish(mut self, shared: &Shared, cancel: &CancellationToken) -> RunResult {
         let core = Arc::clone(&self.core);
-        let left = leftovers(&core);
-        let open = open_edges(&core);
+        let strict = core.options.strict && !cancel.is_cancelled();
+        let (left, open) = if strict {
+            (leftovers(&core), open_edges(&core))
+        } else {
+            Default::default()
+        };
         let drained = core.left_edges();
         for (external, _) in shared
             .started
@@ -70,7 +74,7 @@ impl Run {
             errors.push(text);
             code.get_or_insert_with(|| "run.stalled".to_owned());
         }
-        if core.options.strict && !cancelled && suspension.is_none() {
+        if strict && !cancelled && suspension.is_none() {
             let clean = errors.is_empty();
             let findings = left
                 .into_iter()

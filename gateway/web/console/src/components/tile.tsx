@@ -4,6 +4,7 @@ import { price } from "../state/format.ts";
 import type { Tile } from "../state/tiles.ts";
 import { Icon } from "./icons.tsx";
 import { Media } from "./media.tsx";
+import { CallCost } from "./small.tsx";
 
 export function TileCard({ tile, open }: { tile: Tile; open: (key: string) => void }) {
   switch (tile.state) {
@@ -37,6 +38,9 @@ export function TileCard({ tile, open }: { tile: Tile; open: (key: string) => vo
             <span class="tile-prompt" title={tile.prompt ?? undefined}>
               {tile.prompt ?? tile.call?.model}
             </span>
+            {tile.call !== null && hasClosed(tile.call.status) && (
+              <CallCost cost={tile.call.cost} currency={tile.call.currency} status={tile.call.status} />
+            )}
           </p>
         </li>
       );
@@ -45,6 +49,11 @@ export function TileCard({ tile, open }: { tile: Tile; open: (key: string) => vo
     default:
       return unreachable(tile.state);
   }
+}
+
+/** A call that the frames still show at work says nothing about its cost once the run has ended. */
+function hasClosed(status: string): boolean {
+  return status !== "running" && status !== "pending" && status !== "booting";
 }
 
 function unreachable(state: never): null {

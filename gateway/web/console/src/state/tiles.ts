@@ -53,8 +53,6 @@ export interface Tile {
 export interface Group {
   node: NodeState;
   title: string;
-  /** Whether the node only hands on what others made. */
-  sink: boolean;
   tiles: Tile[];
 }
 
@@ -70,14 +68,14 @@ export interface Known {
 export function groupsOf(state: RunState, known: Known): Group[] {
   const calls = callsOf(state, known.generations);
   const assets = new Map(known.assets.map((one) => [one.id, one]));
-  const groups = nodesOf(state, known.graph).map((node) => ({
-    node,
-    title: titleOf(node),
-    sink: isSink(node.type),
-    tiles: tilesOf(state, node, { calls, assets, assetUrl: known.assetUrl }),
-  }));
+  const nodes = nodesOf(state, known.graph);
+  const titles = titlesOf(nodes);
+  const groups = nodes.map((node) => {
+    const title = titles.get(node.id) ?? node.id;
+    return { node, title, tiles: tilesOf(state, { id: node.id, title, status: node.status }, { calls, assets, assetUrl: known.assetUrl }) };
+  });
   if (state.variants.size === 0 && hasEnded(state.status)) addAssets(groups, calls, known);
-  return groups.map((group) => (group.sink ? { ...group, sink: onlyHandsOn(group, groups) } : group));
+  return groups;
 }
 
 function callsOf(state: RunState, generations: readonly Generation[]): Map<string, Call> {
@@ -123,38 +121,33 @@ function fromGeneration(one: Generation): Call {
 
 function nodesOf(state: RunState, graph: Graph | undefined): NodeState[] {
   const nodes: NodeState[] = [];
-  for (const { id, type } of graph?.nodes ?? []) {
+  for (const { id, type, name } of graph?.nodes ?? []) {
     const seen = state.nodes.get(id);
     if (seen !== undefined) nodes.push(seen);
     else if (!/\.(constant|input)\./i.test(type)) {
       const status = hasEnded(state.status) ? "stopped" : "waiting";
-      nodes.push({ id, name: "", type, status, error: null, properties: {} });
+      nodes.push({ id, name: name ?? "", type, status, error: null, properties: {} });
     }
   }
   for (const node of state.nodes.values()) if (!nodes.some((one) => one.id === node.id)) nodes.push(node);
   return nodes;
 }
 
-function titleOf(node: NodeState): string {
-  if (node.name !== "" && node.name !== node.id) return node.name;
-  return node.type === "" ? node.id : typeName(node.type);
+/** A node's own name, else the name of its type; where several nodes would be called the same, their ids tell them apart. */
+function titlesOf(nodes: readonly NodeState[]): Map<string, string> {
+  const titles = new Map(nodes.map((node) => [node.id, titleOf(node)]));
+  const times = new Map<string, number>();
+  for (const title of titles.values()) times.set(title, (times.get(title) ?? 0) + 1);
+  for (const [id, title] of titles) if ((times.get(title) ?? 0) > 1 && title !== id) titles.set(id, `${title} · ${id}`);
+  return titles;
 }
 
-function isSink(type: string): boolean {
-  return /\.output\.|output$|\.preview$/i.test(type);
+function titleOf({ id, name, type }: NodeState): string {
+  if (name !== "" && name !== id && name !== type) return name;
+  return type === "" ? id : typeName(type);
 }
 
-/** A sink whose every value was made by another node shows nothing of its own. */
-function onlyHandsOn(sink: Group, groups: readonly Group[]): boolean {
-  const made = new Set(groups.filter((one) => !one.sink).flatMap((one) => one.tiles.map(contentOf)));
-  return sink.tiles.every((tile) => made.has(contentOf(tile)));
-}
-
-function contentOf(tile: Tile): string {
-  if (tile.assetId !== null) return tile.assetId;
-  if (tile.leaf?.kind === "text") return tile.leaf.text;
-  return tile.leaf?.kind === "json" ? JSON.stringify(tile.leaf.value) : tile.key;
-}
+type Maker = Pick<NodeState, "id" | "status"> & { title: string };
 
 interface Index {
   calls: ReadonlyMap<string, Call>;
@@ -162,7 +155,7 @@ interface Index {
   assetUrl: (id: string) => string;
 }
 
-function tilesOf(state: RunState, node: NodeState, index: Index): Tile[] {
+function tilesOf(state: RunState, node: Maker, index: Index): Tile[] {
   const variants = variantsOf(state, node.id);
   const tiles = variants.flatMap((variant) => variantTiles(node, variant, index));
   const used = new Set(variants.flatMap((one) => one.generationIds));
@@ -176,7 +169,7 @@ function tilesOf(state: RunState, node: NodeState, index: Index): Tile[] {
   return tiles;
 }
 
-function openState(call: Call, state: RunState, node: NodeState): Tile["state"] | null {
+function openState(call: Call, state: RunState, node: Maker): Tile["state"] | null {
   switch (call.status) {
     case "failed":
     case "interrupted":
@@ -191,7 +184,7 @@ function openState(call: Call, state: RunState, node: NodeState): Tile["state"] 
   }
 }
 
-function variantTiles(node: NodeState, variant: Variant, { calls, assets, assetUrl }: Index): Tile[] {
+function variantTiles(node: Maker, variant: Variant, { calls, assets, assetUrl }: Index): Tile[] {
   const leaves = leavesOf(variant.outputs, assetUrl);
   return leaves.map((leaf) => {
     const assetId = "assetId" in leaf ? leaf.assetId : null;
@@ -211,11 +204,11 @@ function variantTiles(node: NodeState, variant: Variant, { calls, assets, assetU
   });
 }
 
-function bare(node: NodeState, key: string): Tile {
+function bare(node: Pick<Maker, "id" | "title">, key: string): Tile {
   return {
     key: `${node.id}:${key}`,
     nodeId: node.id,
-    nodeName: titleOf(node),
+    nodeName: node.title,
     index: null,
     state: "ready",
     leaf: null,
@@ -253,11 +246,11 @@ function addAssets(groups: Group[], calls: ReadonlyMap<string, Call>, known: Kno
     let group = groups.find((one) => one.node.id === nodeId);
     if (group === undefined) {
       const node: NodeState = { id: nodeId, name: nodeId || "run", type: "", status: "completed", error: null, properties: {} };
-      group = { node, title: titleOf(node), sink: false, tiles: [] };
+      group = { node, title: titleOf(node), tiles: [] };
       groups.push(group);
     }
     const call = asset.generation_ids.map((id) => calls.get(id)).find((one) => one !== undefined) ?? null;
-    const tile = bare(group.node, `asset:${asset.id}`);
+    const tile = bare({ id: nodeId, title: group.title }, `asset:${asset.id}`);
     const stated = told(call);
     group.tiles.push({
       ...tile,

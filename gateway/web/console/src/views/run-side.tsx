@@ -26,7 +26,7 @@ export function RunSide({ groups, state, job }: { groups: readonly Group[]; stat
         )}
       </section>
       <Outputs job={job} state={state} />
-      <Log lines={state.log} />
+      <Log lines={state.log} groups={groups} />
     </div>
   );
 }
@@ -39,8 +39,10 @@ function NodeLine({ group, state }: { group: Group; state: RunState }) {
     <li class="node">
       <Status status={node.status} compact />
       <div class="node-text">
-        <span class="node-name">{title}</span>
-        {typeName(node.type).toLowerCase() !== title.toLowerCase() && (
+        <span class="node-name" title={node.type || undefined}>
+          {title}
+        </span>
+        {!title.startsWith(typeName(node.type)) && (
           <span class="node-type" title={node.type}>
             {typeName(node.type)}
           </span>
@@ -83,7 +85,7 @@ function Outputs({ job, state }: { job: Job; state: RunState }) {
   );
 }
 
-function Log({ lines }: { lines: readonly LogLine[] }) {
+function Log({ lines, groups }: { lines: readonly LogLine[]; groups: readonly Group[] }) {
   const list = useRef<HTMLOListElement>(null);
   const follows = useRef(true);
   useEffect(() => {
@@ -91,6 +93,7 @@ function Log({ lines }: { lines: readonly LogLine[] }) {
     if (element !== null && follows.current) element.scrollTop = element.scrollHeight;
   }, [lines]);
   if (lines.length === 0) return null;
+  const titles = new Map(groups.map((one) => [one.node.id, one.title]));
   return (
     <section class="panel" aria-label="Log">
       <h2>Log</h2>
@@ -105,7 +108,7 @@ function Log({ lines }: { lines: readonly LogLine[] }) {
       >
         {lines.map((line, at) => (
           <li key={at} class={`log-${line.severity}`}>
-            {line.nodeName !== "" && <span class="log-node">{line.nodeName}</span>}
+            {line.nodeName !== "" && <span class="log-node">{titles.get(line.nodeId) ?? line.nodeName}</span>}
             <span>{line.content}</span>
           </li>
         ))}

@@ -1,26 +1,24 @@
 /** One run: live while it works, the same from its log and the ledger afterwards. */
 
-import { type Job, type RunState, hasEnded, streamedText } from "@atelier/client";
-import { useMemo, useState } from "preact/hooks";
+import { type Job, type RunState, hasEnded } from "@atelier/client";
+import { useMemo } from "preact/hooks";
 import { Icon } from "../components/icons.tsx";
 import { Lightbox } from "../components/lightbox.tsx";
-import { Media } from "../components/media.tsx";
 import { Empty, Failure, TileSkeleton } from "../components/notice.tsx";
 import { useTitle } from "../components/shell.tsx";
-import { Ago, Confirm, Fact, Id, More, RunCost, Status, Took } from "../components/small.tsx";
-import { TileCard } from "../components/tile.tsx";
+import { Ago, Confirm, Fact, Id, RunCost, Status, Took } from "../components/small.tsx";
 import { useRun } from "../state/follow.ts";
-import { count, price, typeName } from "../state/format.ts";
+import { price } from "../state/format.ts";
 import { api } from "../state/gateway.ts";
 import { usePoll } from "../state/poll.ts";
+import { type Placed, placesOf } from "../state/places.ts";
 import { href, route, setQuery } from "../state/route.ts";
 import { type Group, type Tile, groupsOf } from "../state/tiles.ts";
+import { GroupSection, Rest, sectionId } from "./run-groups.tsx";
 import { RunSide } from "./run-side.tsx";
 
 const MOST = 500;
 const SLOWLY_MS = 10_000;
-/** So many tiles of a node are drawn at first, and with every step after that. */
-const TILES = 120;
 
 export function RunPage({ id }: { id: string }) {
   const { state, link } = useRun(id);
@@ -62,8 +60,7 @@ export function RunPage({ id }: { id: string }) {
     if (job.error !== undefined) return <Failure error={job.error} retry={job.reload} />;
     return <TileSkeleton />;
   }
-  const shown = groups.filter((one) => !one.sink);
-  const ready = shown.flatMap((one) => one.tiles).filter((one) => one.state === "ready" && one.leaf !== null);
+  const placed = placesOf(groups, state, graph);
   const at = route.value.query.get("view");
   return (
     <>
@@ -82,16 +79,34 @@ export function RunPage({ id }: { id: string }) {
       <RunFault job={job.data} state={state} groups={groups} />
       <div class="run-page">
         <div class="run-main">
-          {shown.map((group) => (
-            <GroupSection key={group.node.id} group={group} state={state} />
+          {placed.lead.map((group) => (
+            <GroupSection key={group.node.id} group={group} state={state} open={view} />
           ))}
-          <Nothing shown={shown} state={state} job={job.data} />
+          <Nothing placed={placed} state={state} job={job.data} />
+          <Rest groups={placed.rest} state={state} alone={settled && !placed.lead.some(showsSomething)} open={view} />
         </div>
         <RunSide groups={groups} state={state} job={job.data} />
       </div>
-      {at !== null && ready.some((one) => one.key === at) && <Lightbox tiles={ready} at={at} show={view} />}
+      {at !== null && <Large placed={placed} at={at} />}
     </>
   );
+}
+
+/** The open artifact among those it stands with: the arrows do not lead from the pictures into what is put away. */
+function Large({ placed, at }: { placed: Placed; at: string }) {
+  for (const list of [placed.lead, placed.rest]) {
+    const tiles = list.flatMap((one) => one.tiles).filter(isReady);
+    if (tiles.some((one) => one.key === at)) return <Lightbox tiles={tiles} at={at} show={view} />;
+  }
+  return null;
+}
+
+function isReady(tile: Tile): boolean {
+  return tile.state === "ready" && tile.leaf !== null;
+}
+
+function showsSomething({ node, tiles }: Group): boolean {
+  return tiles.length > 0 || node.error !== null;
 }
 
 function view(key: string | undefined): void {
@@ -136,7 +151,7 @@ function RunHead({ job, state, reload }: { job: Job; state: RunState; reload: ()
         <Fact term="Duration">
           <Took ms={job.duration_ms} since={job.started_at} running={status === "running"} />
         </Fact>
-        <Fact term="Artifacts">{job.artifact_count}</Fact>
+        <Fact term="Results">{job.artifact_count}</Fact>
         <Fact term="Started">
           <Ago at={job.started_at ?? job.created_at} />
         </Fact>
@@ -146,17 +161,17 @@ function RunHead({ job, state, reload }: { job: Job; state: RunState; reload: ()
   );
 }
 
-/** Why the run failed, where it is not told by a node of its own. */
+/** Why the run failed, and the way to the node where it happened. */
 function RunFault({ job, state, groups }: { job: Job; state: RunState; groups: readonly Group[] }) {
   const error = job.error ?? state.error;
   const issues = job.issues.length > 0 ? job.issues : state.issues;
-  const told = groups.some((one) => one.node.error !== null && one.node.error === error);
-  if ((error === null || told) && issues.length === 0) return null;
+  if (error === null && issues.length === 0) return null;
+  const where = groups.find(({ node }) => node.error !== null && (error === node.error || error === `${node.id}: ${node.error}`));
   return (
     <section class="fault" role="alert">
       <Icon name="alert" />
       <div>
-        <strong>{error ?? "The graph has faults."}</strong>
+        <strong>{where === undefined ? (error ?? "The graph has faults.") : `${where.title}: ${where.node.error}`}</strong>
         {(job.error_code ?? state.errorCode) !== null && <code>{job.error_code ?? state.errorCode}</code>}
         {issues.length > 0 && (
           <ul>
@@ -168,76 +183,17 @@ function RunFault({ job, state, groups }: { job: Job; state: RunState; groups: r
           </ul>
         )}
       </div>
+      {where !== undefined && (
+        <button type="button" class="button button-small" onClick={() => document.getElementById(sectionId(where))?.scrollIntoView({ behavior: "smooth" })}>
+          Show where
+        </button>
+      )}
     </section>
   );
 }
 
-function GroupSection({ group, state }: { group: Group; state: RunState }) {
-  const { node, title } = group;
-  const [most, setMost] = useState(TILES);
-  const display = state.display.get(node.id);
-  // What is being made is already to be seen: a grey tile beside it would say it twice.
-  const tiles = display === undefined ? group.tiles : group.tiles.filter((one) => one.state !== "pending");
-  if (tiles.length === 0 && display === undefined && node.error === null) return null;
-  const ready = tiles.filter((one) => one.state === "ready").length;
-  const progress = state.progress.get(node.id);
-  return (
-    <section class="group" aria-label={title}>
-      <header class="group-head">
-        <h2>{title}</h2>
-        <Status status={node.status} compact />
-        <span class="muted">{ready > 0 ? count(ready, "result") : typeName(node.type)}</span>
-        {node.status === "running" && progress !== undefined && progress.total > 0 && (
-          <progress value={progress.done} max={progress.total} aria-label={`Progress of ${title}`} />
-        )}
-      </header>
-      {node.error !== null && !tiles.some((one) => one.error === node.error) && (
-        <p class="group-error" role="alert">
-          <Icon name="alert" /> {node.error}
-        </p>
-      )}
-      {display !== undefined && <Live value={display.value} running={node.status === "running"} />}
-      {tiles.length > 0 && (
-        <ul class={`tiles ${wordy(tiles) ? "tiles-words" : ""}`}>
-          {tiles.slice(0, most).map((tile) => (
-            <TileCard key={tile.key} tile={tile} open={view} />
-          ))}
-        </ul>
-      )}
-      {tiles.length > most && <More shown={most} more load={() => setMost(most + TILES)} />}
-    </section>
-  );
-}
-
-function wordy(tiles: readonly Tile[]): boolean {
-  return tiles.every((one) => one.leaf !== null && (one.leaf.kind === "text" || one.leaf.kind === "document" || one.leaf.kind === "json"));
-}
-
-/** What a node shows before its artifact is there. */
-function Live({ value, running }: { value: unknown; running: boolean }) {
-  const text = streamedText(value);
-  if (text !== null) {
-    return (
-      <div class={`live prose ${running ? "live-on" : ""}`} aria-live="off">
-        {text}
-      </div>
-    );
-  }
-  const last: unknown = Array.isArray(value) ? value.at(-1) : value;
-  if (typeof last === "object" && last !== null && "type" in last && last.type === "image" && "uri" in last && typeof last.uri === "string") {
-    const at = { handle: "output", element: null };
-    return (
-      <div class="live live-picture">
-        <Media leaf={{ kind: "image", at, url: /^(\/|data:image\/)/.test(last.uri) ? last.uri : null, assetId: null, type: "image" }} small label="Preview" />
-      </div>
-    );
-  }
-  return <p class="live muted">{Array.isArray(value) ? `${count(value.length, "piece")} received` : "receiving"}</p>;
-}
-
-function Nothing({ shown, state, job }: { shown: readonly Group[]; state: RunState; job: Job }) {
-  const any = shown.some((one) => one.tiles.length > 0 || one.node.error !== null || state.display.has(one.node.id));
-  if (any) return null;
+function Nothing({ placed, state, job }: { placed: Placed; state: RunState; job: Job }) {
+  if (placed.lead.some((one) => showsSomething(one) || state.display.has(one.node.id))) return null;
   if (!hasEnded(job.status)) {
     return (
       <p class="quiet" role="status">
@@ -245,5 +201,5 @@ function Nothing({ shown, state, job }: { shown: readonly Group[]; state: RunSta
       </p>
     );
   }
-  return <p class="quiet">This run made nothing.</p>;
+  return placed.rest.some((one) => one.tiles.length > 0) ? null : <p class="quiet">This run made nothing.</p>;
 }

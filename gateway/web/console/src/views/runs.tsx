@@ -1,6 +1,6 @@
 /** All runs, newest first. */
 
-import type { Asset, Job } from "@atelier/client";
+import type { Asset, Job, Page } from "@atelier/client";
 import { useMemo, useState } from "preact/hooks";
 import { Icon } from "../components/icons.tsx";
 import { Empty, Failure, RowSkeleton } from "../components/notice.tsx";
@@ -23,6 +23,7 @@ export function RunsPage() {
   const runs = usePoll(`jobs ${status} ${limit}`, (signal) => api.jobs({ status, limit }, signal));
   const pictures = usePoll("pictures", (signal) => api.assets({ content_type: "image", limit: 200 }, signal), 4_000);
   const thumbs = useMemo(() => byJob(pictures.data?.items ?? []), [pictures.data]);
+  const known = useMemo(() => knownSince(pictures.data), [pictures.data]);
 
   return (
     <>
@@ -44,7 +45,7 @@ export function RunsPage() {
         <>
           <ol class={`runs ${runs.stale ? "stale" : ""}`}>
             {runs.data.items.map((job) => (
-              <RunRow key={job.id} job={job} thumbs={thumbs.get(job.id) ?? []} reload={runs.reload} />
+              <RunRow key={job.id} job={job} thumbs={thumbs.get(job.id) ?? []} counted={job.created_at >= known} reload={runs.reload} />
             ))}
           </ol>
           <More shown={runs.data.items.length} more={runs.data.next !== null && limit < MOST} load={() => setLimit(limit + PAGE)} />
@@ -66,6 +67,12 @@ function byJob(assets: readonly Asset[]): Map<string, Asset[]> {
   return lists;
 }
 
+/** The moment since which every picture is on the page that was read: of older runs some may be missing. */
+function knownSince(page: Page<Asset> | undefined): string {
+  if (page === undefined || page.next === null) return "";
+  return page.items.reduce((oldest, one) => (one.created_at < oldest ? one.created_at : oldest), page.items[0]?.created_at ?? "");
+}
+
 function NoRuns({ filtered }: { filtered: boolean }) {
   if (filtered) {
     return (
@@ -84,7 +91,15 @@ function NoRuns({ filtered }: { filtered: boolean }) {
   );
 }
 
-function RunRow({ job, thumbs, reload }: { job: Job; thumbs: readonly Asset[]; reload: () => void }) {
+interface RowProps {
+  job: Job;
+  thumbs: readonly Asset[];
+  /** Whether `thumbs` are all the pictures of the run. */
+  counted: boolean;
+  reload: () => void;
+}
+
+function RunRow({ job, thumbs, counted, reload }: RowProps) {
   const active = job.status === "running" || job.status === "queued" || job.status === "suspended";
   return (
     <li class="run">
@@ -99,7 +114,7 @@ function RunRow({ job, thumbs, reload }: { job: Job; thumbs: readonly Asset[]; r
         {thumbs.slice(0, THUMBS).map((asset) => (
           <img key={asset.id} src={api.assetUrl(asset.id)} alt="" loading="lazy" decoding="async" />
         ))}
-        {thumbs.length > THUMBS && <span>+{thumbs.length - THUMBS}</span>}
+        {thumbs.length > THUMBS && <span>+{counted ? thumbs.length - THUMBS : "…"}</span>}
       </div>
       <dl class="run-facts">
         <div class="run-started">
@@ -115,8 +130,10 @@ function RunRow({ job, thumbs, reload }: { job: Job; thumbs: readonly Asset[]; r
           </dd>
         </div>
         <div class="run-made">
-          <dt>Artifacts</dt>
-          <dd>{job.artifact_count === 0 ? <span class="muted">none</span> : count(job.artifact_count, "artifact")}</dd>
+          <dt>Results</dt>
+          <dd title={count(job.artifact_count, "result")}>
+            {job.artifact_count === 0 ? <span class="muted">none</span> : counted && thumbs.length > 0 ? count(thumbs.length, "image") : count(job.artifact_count, "result")}
+          </dd>
         </div>
         <div class="run-spent">
           <dt>Cost</dt>

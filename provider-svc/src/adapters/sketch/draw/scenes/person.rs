@@ -6,6 +6,7 @@ use super::super::colour::{Tone, tone};
 use super::super::frame::Frame;
 use super::super::paths::Spot;
 use std::f32::consts::{PI, TAU};
+use tiny_skia::Path;
 
 const SIDES: [f32; 2] = [-1.0, 1.0];
 
@@ -31,13 +32,8 @@ impl Canvas {
             self.area(head.facing(side).circle(0.165, 0.01, 0.034), skin.lit(-0.05));
         }
         self.lit(head.rounded(0.0, -0.19, 0.33, 0.38, 0.16), skin, 0.03, -0.03);
-        let parting = 0.05 + 0.05 * self.dice.sign();
-        let fringe = head
-            .trace(-0.185, -0.01)
-            .cubic((-0.22, -0.29), (0.22, -0.29), (0.185, -0.01))
-            .quad((0.15, -0.08), (parting, -0.125))
-            .quad((-0.13, -0.10), (-0.185, -0.01));
-        self.area(fringe.closed(), hair);
+        let side = self.dice.sign();
+        self.area(fringe(head, side, self.unit * 0.05), hair);
         if style == 3 {
             self.area(head.rounded(0.0, -0.135, 0.41, 0.055, 0.025), cloth.lit(-0.08));
             self.area(head.wedge(0.0, -0.115, 0.185, PI, TAU), cloth.turned(20.0));
@@ -70,4 +66,17 @@ impl Canvas {
         }
         self.line(head.polyline(&[(-0.02, 0.0), (0.02, 0.0)]), t, 0.007);
     }
+}
+
+/// Hair over the forehead, parted at one side; `shift` moves the parting to the right, in pixels.
+fn fringe(head: Frame, side: f32, shift: f32) -> Option<Path> {
+    let at = |dx, dy| head.at(dx, dy);
+    let (x, y) = head.facing(side).at(0.05, -0.125);
+    let (left, top) = at(-0.185, -0.01);
+    Frame::sheet()
+        .trace(left, top)
+        .cubic(at(-0.22, -0.29), at(0.22, -0.29), at(0.185, -0.01))
+        .quad(at(0.15, -0.08), (x + shift, y))
+        .quad(at(-0.13, -0.10), (left, top))
+        .closed()
 }
