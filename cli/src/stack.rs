@@ -104,9 +104,14 @@ impl Stack {
 fn loader(config: Option<&Path>, overrides: &[(String, String)]) -> Loader {
     let mut loader = Loader::new().file(config);
     for (key, value) in overrides {
-        loader = loader.flag("override", key.as_str(), value.as_str());
+        // As in the environment: text that reads as something else is that.
+        loader = loader.variable(variable_of(key), value.as_str());
     }
     loader
+}
+/// The variable of a key: `provider.sketch.steps` is `ATELIER_PROVIDER__SKETCH__STEPS`.
+fn variable_of(key: &str) -> String {
+    format!("ATELIER_{}", key.replace('.', "__").to_uppercase())
 }
 /// Builds a service, makes it a peer of those that come after it, and starts it.
 async fn join<C: Component>(deps: &mut Deps, loader: &Loader, name: &'static str) -> anyhow::Result<()> {

@@ -16,8 +16,8 @@ use super::{
 };
 use crate::node::Registry;
 
-/// Everything that would keep a workflow from running, collected: unknown types, dangling edges, cycles, inputs that
-/// nothing feeds, parameters that are missing or of the wrong type. Empty when it can run.
+/// Everything that would keep a workflow from running, collected: unknown types, dangling edges, cycles,
+/// inputs that nothing feeds, parameters that are missing or of the wrong type. Empty when it can run.
 #[must_use]
 pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
     let mut issues = Vec::new();
@@ -76,8 +76,9 @@ pub struct Prepared {
     pub dropped_edges: Vec<String>,
 }
 
-/// The steps before a run, in the order of kernel specification 1.6: bypass, dangling edges, correlation, structure,
-/// required inputs, parameters. The first step that finds something ends it, with all issues of that step.
+/// The steps before a run, in the order of kernel specification 1.6: bypass, dangling edges, correlation,
+/// structure, required inputs, parameters. The first step that finds something ends it, with all issues of
+/// that step.
 ///
 /// # Errors
 /// What keeps the run from starting.

@@ -1,4 +1,5 @@
-//! Control events and what a controller is told about the nodes it controls (kernel specification 5.1, 5.2, 5.5).
+//! Control events and what a controller is told about the nodes it controls (kernel specification 5.1, 5.2,
+//! 5.5).
 
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ pub fn event_of(value: &Value) -> Option<ControlEvent> {
     }
 }
 
-/// What travels over a control edge when a value is emitted on its handle: an event as it is, another object as a run
-/// event, anything else not at all.
+/// What travels over a control edge when a value is emitted on its handle: an event as it is, another object
+/// as a run event, anything else not at all.
 #[must_use]
 pub fn wrap(value: &Value) -> Option<Value> {
     let map = value.as_map()?;

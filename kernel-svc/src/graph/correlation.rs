@@ -1,4 +1,5 @@
-//! Static correlation: which iterations the values of each handle belong to (kernel specification 4.2, 4.3, 4.6).
+//! Static correlation: which iterations the values of each handle belong to (kernel specification 4.2, 4.3,
+//! 4.6).
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -119,7 +120,8 @@ impl Analysis<'_> {
         let list = edges.len() > 1;
         if list && !node.inputs.get(&*name).is_some_and(|ty| is_list(ty)) {
             let text = format!(
-                "input {name} of node {} takes one value, but {} edges enter it; only an input of type list gathers several",
+                "input {name} of node {} takes one value, but {} edges enter it; only an input of type list takes \
+                 several",
                 node.id,
                 edges.len()
             );
@@ -234,7 +236,8 @@ impl Analysis<'_> {
             });
             for handle in outer {
                 let text = format!(
-                    "input {} of node {} brings several values for an outer item, while another input iterates inside it",
+                    "input {} of node {} brings several values for an outer item, while another input iterates inside \
+                     it",
                     handle.name, node.id
                 );
                 self.report("corr.repeating_prefix", node, &handle.name, text);
@@ -325,8 +328,8 @@ impl Analysis<'_> {
             && output.scope.narrower_than(&facts.scope)
         {
             let text = format!(
-                "output {name} of node {} would lose an iteration that the node runs in; only an aggregate of a streaming \
-                 node may do that",
+                "output {name} of node {} would lose an iteration that the node runs in; only an aggregate of a \
+                 streaming node may do that",
                 node.id
             );
             self.report("corr.output_narrows", node, name, text);
@@ -386,7 +389,8 @@ impl Analysis<'_> {
     }
 }
 
-/// Whether a whole execution repeats: inside an iteration like its inputs, outside of one as an inheritance only.
+/// Whether a whole execution repeats: inside an iteration like its inputs, outside of one as an inheritance
+/// only.
 fn execution_repeats(facts: &NodeFacts) -> Repeat {
     let at_scope = facts.handles.iter().filter(|handle| handle.scope == facts.scope);
     let strongest = at_scope.map(|handle| handle.repeats).max().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! What the correlation analysis finds out about a graph: scopes, repeating handles, and the roots of iterations.
+//! What the correlation analysis finds out about a graph: scopes, repeating handles, and the roots of
+//! iterations.
 
 use std::sync::Arc;
 
@@ -67,8 +68,8 @@ pub enum Repeat {
     /// One value a key.
     #[default]
     No,
-    /// Several, but only because something before it repeats outside of any iteration, or is controlled. It never
-    /// makes a graph illegal, and gives way to a genuine stream.
+    /// Several, but only because something before it repeats outside of any iteration, or is controlled. It
+    /// never makes a graph illegal, and gives way to a genuine stream.
     Inherited,
     /// A stream of pieces.
     Genuine,

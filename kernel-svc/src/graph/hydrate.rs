@@ -1,5 +1,5 @@
-//! Merges nodes with the declarations of their types. Flags of the registry win over saved ones, also when they are false;
-//! correlation metadata and retry safety come from the registry alone.
+//! Merges nodes with the declarations of their types. Flags of the registry win over saved ones, also when
+//! they are false; correlation metadata and retry safety come from the registry alone.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -8,8 +8,8 @@ use indexmap::IndexMap;
 use super::model::{CONTROL, Edge, Flags, HydratedGraph, Node, RawEdge, RawGraph, RawNode};
 use crate::node::{NodeMeta, Registry};
 
-/// Hydrates a graph. Nodes of unknown type keep what the file says; the loader has dropped or reported them before.
-/// A control edge makes its target a controlled node.
+/// Hydrates a graph. Nodes of unknown type keep what the file says; the loader has dropped or reported them
+/// before. A control edge makes its target a controlled node.
 #[must_use]
 pub fn hydrate(raw: &RawGraph, registry: &Registry) -> HydratedGraph {
     let mut nodes: Vec<Node> = raw

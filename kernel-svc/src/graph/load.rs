@@ -1,5 +1,6 @@
-//! From a workflow file to a hydrated graph: migrations, unknown types, unknown properties, dangling edges, and the
-//! properties that edges replace. Lenient loading drops what it cannot use, strict loading reports all of it.
+//! From a workflow file to a hydrated graph: migrations, unknown types, unknown properties, dangling edges,
+//! and the properties that edges replace. Lenient loading drops what it cannot use, strict loading reports
+//! all of it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +14,10 @@ use super::{
 use crate::node::Registry;
 
 /// Types that are there for people only; they take no part in a run (kernel specification 1.10).
-const PRESENTATION: &[&str] = &["nodetool.workflows.base_node.Comment", "nodetool.workflows.base_node.Group"];
+const PRESENTATION: &[&str] = &[
+    "nodetool.workflows.base_node.Comment",
+    "nodetool.workflows.base_node.Group",
+];
 
 /// How a file is loaded.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +54,8 @@ fn problem(code: &str, node: &str, ty: &str, property: &str, message: String) ->
 /// Loads a workflow: `{nodes, edges}`, or an object whose `graph` is that.
 ///
 /// # Errors
-/// `graph.malformed` when it is no graph. In strict mode every node and edge that cannot be used, all at once.
+/// `graph.malformed` when it is no graph. In strict mode every node and edge that cannot be used, all at
+/// once.
 pub fn load(
     json: &Json,
     registry: &Registry,
@@ -78,7 +83,8 @@ pub fn load_lenient(
     let mut raw = parse(json, issues)?;
     migrate(&mut raw, options.migrations);
     let all: HashSet<String> = raw.nodes.iter().map(|node| node.id.clone()).collect();
-    raw.nodes.retain(|node| !PRESENTATION.contains(&node.node_type.as_str()));
+    raw.nodes
+        .retain(|node| !PRESENTATION.contains(&node.node_type.as_str()));
     raw.nodes.retain(|node| {
         let known = registry.meta(&node.node_type).is_some();
         if !known {

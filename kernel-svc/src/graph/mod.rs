@@ -1,5 +1,5 @@
-//! From a workflow file to a plan that can run: load, hydrate, bypass, validate, correlate. Everything here is pure: no
-//! tasks, no channels, no clock. What runs a plan lives in `run`.
+//! From a workflow file to a plan that can run: load, hydrate, bypass, validate, correlate. Everything here
+//! is pure: no tasks, no channels, no clock. What runs a plan lives in `run`.
 
 pub mod bypass;
 pub mod check;

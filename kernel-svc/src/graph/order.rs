@@ -17,7 +17,8 @@ pub fn places(graph: &HydratedGraph) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// The nodes in topological order over the chosen edges, or those on cycles and behind them, as far as they are.
+/// The nodes in topological order over the chosen edges, or those on cycles and behind them, as far as they
+/// are.
 ///
 /// # Errors
 /// The places of the nodes that could not be ordered and lie on a cycle.

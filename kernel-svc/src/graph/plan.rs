@@ -1,4 +1,5 @@
-//! A graph ready to run: nodes and edges by number, what each node knows of its handles, and where its values go.
+//! A graph ready to run: nodes and edges by number, what each node knows of its handles, and where its values
+//! go.
 
 use std::{collections::HashMap, sync::Arc};
 

@@ -36,8 +36,8 @@ impl<'a> Connected<'a> {
     }
 }
 
-/// Required inputs without an edge, a value or a default. Handles with an incoming data edge count as given; so does what
-/// the events of a controlled node may bring. An explicit null is no value here.
+/// Required inputs without an edge, a value or a default. Handles with an incoming data edge count as given;
+/// so does what the events of a controlled node may bring. An explicit null is no value here.
 #[must_use]
 pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
     let connected = Connected::of(graph);
@@ -75,8 +75,8 @@ pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
     issues
 }
 
-/// Inputs of the run that nothing gives a value: no parameter, no property `value`, no pushes to come. A parameter that
-/// is null is given.
+/// Inputs of the run that nothing gives a value: no parameter, no property `value`, no pushes to come. A
+/// parameter that is null is given.
 #[must_use]
 pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
     let connected = Connected::of(graph);
@@ -84,7 +84,8 @@ pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
         .nodes
         .iter()
         .filter(|node| connected.external(node) && !node.flags.streaming_output);
-    // A default of the type is no value: whoever left the input empty is told, instead of paying for an empty prompt.
+    // A default of the type is no value: whoever left the input empty is told, instead of paying for an empty
+    // prompt.
     let own =
         |node: &Node| node.properties.contains_key("value") || node.dynamic_properties.contains_key("value");
     let given = |node: &Node| params.contains_key(node.input_name()) || own(node);

@@ -1,7 +1,7 @@
 //! Who is busy in a run: tells when everybody waits for somebody else.
 //!
-//! A waiter gives up its share when it parks; whoever wakes it takes the share back on its behalf, under the lock of the
-//! inbox, so that there is no instant at which a woken waiter counts for nobody.
+//! A waiter gives up its share when it parks; whoever wakes it takes the share back on its behalf, under the
+//! lock of the inbox, so that there is no instant at which a woken waiter counts for nobody.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 

@@ -1,4 +1,5 @@
-//! Running node code under a cancel: it may go on for a grace period, then it is dropped. Panics become node errors.
+//! Running node code under a cancel: it may go on for a grace period, then it is dropped. Panics become node
+//! errors.
 
 use std::{any::Any, future::Future, panic::AssertUnwindSafe, time::Duration};
 
@@ -8,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::node::NodeError;
 
-/// Runs node code. It is polled before the token, so that code which does not wait never touches the token's lock.
+/// Runs node code. It is polled before the token, so that code which does not wait never touches the token's
+/// lock.
 pub(crate) async fn call<T>(
     cancel: &CancellationToken,
     grace: Duration,

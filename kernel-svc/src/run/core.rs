@@ -1,5 +1,5 @@
-//! What all parts of one run share: the plan, the inboxes, the state of the edges, and where events go. No lock here is
-//! shared between nodes that have nothing to do with each other.
+//! What all parts of one run share: the plan, the inboxes, the state of the edges, and where events go. No
+//! lock here is shared between nodes that have nothing to do with each other.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -70,7 +70,8 @@ impl EdgeState {
 }
 
 impl Core {
-    /// Says something to the outside; waits while the relay is behind. A relay that is gone is no concern of the run.
+    /// Says something to the outside; waits while the relay is behind. A relay that is gone is no concern of
+    /// the run.
     pub async fn say(&self, event: Event) {
         let _ = self.events.send(event).await;
     }
@@ -221,8 +222,8 @@ impl Core {
             }
         }
     }
-    /// What follows the last update of a node, in this order: its inbox frees its producers, its edges end, the nodes it
-    /// controlled lose a controller, and whoever waits for one of its answers is told.
+    /// What follows the last update of a node, in this order: its inbox frees its producers, its edges end,
+    /// the nodes it controlled lose a controller, and whoever waits for one of its answers is told.
     pub async fn end_node(&self, at: usize, error: Option<&str>) {
         let (Some(node), Some(inbox)) = (self.plan.nodes.get(at), self.inboxes.get(at)) else {
             return;

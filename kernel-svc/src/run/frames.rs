@@ -24,8 +24,8 @@ pub struct Frames<'a> {
 }
 
 impl Frames<'_> {
-    /// Sends a frame: values by output. Nulls count as absent, an empty frame is nothing. Waits while consumers are full;
-    /// after a cancel nothing is delivered.
+    /// Sends a frame: values by output. Nulls count as absent, an empty frame is nothing. Waits while
+    /// consumers are full; after a cancel nothing is delivered.
     ///
     /// # Errors
     /// `output.after_complete` when an output of the frame was completed before.

@@ -1,4 +1,5 @@
-//! What the outside may do to a run while it runs: push values into its inputs, send control events, cancel it.
+//! What the outside may do to a run while it runs: push values into its inputs, send control events, cancel
+//! it.
 
 use std::sync::{
     Arc, OnceLock,
@@ -103,8 +104,8 @@ impl RunHandle {
     pub fn cancel(&self) {
         self.0.cancel.cancel();
     }
-    /// Pushes a value into an input of the run, found by its external name or its node's id; with a handle only along the
-    /// edges of that output. Waits while consumers are full.
+    /// Pushes a value into an input of the run, found by its external name or its node's id; with a handle
+    /// only along the edges of that output. Waits while consumers are full.
     ///
     /// # Errors
     /// The run is not running, has no such input, the input is finished, or its node failed. The run goes on.
@@ -121,7 +122,8 @@ impl RunHandle {
         };
         external.send(&started.core, value, handle).await.map_err(failed)
     }
-    /// Finishes an input of the run, or one of its outputs: its consumers see the end. Finishing twice changes nothing.
+    /// Finishes an input of the run, or one of its outputs: its consumers see the end. Finishing twice
+    /// changes nothing.
     ///
     /// # Errors
     /// The run is not running, or has no such input.
@@ -162,7 +164,8 @@ impl RunHandle {
     /// Sends a run event to a controlled node and waits for the outputs of exactly its invocation.
     ///
     /// # Errors
-    /// The run is not running, has no such controlled node, the node has ended, or ends or fails before it answers.
+    /// The run is not running, has no such controlled node, the node has ended, or ends or fails before it
+    /// answers.
     pub async fn request_control(&self, node: &str, properties: Map) -> Result<Map, RunError> {
         let started = self.started()?;
         let at = controlled(&started.core, node)?;

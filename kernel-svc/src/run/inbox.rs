@@ -1,7 +1,9 @@
-//! The inbox of a node: a queue per input, bounded if asked for, and the count of producers that are still open.
+//! The inbox of a node: a queue per input, bounded if asked for, and the count of producers that are still
+//! open.
 //!
-//! Every operation takes constant time in the number of values. One consumer, the node's actor; any number of producers.
-//! Full means that the producer waits; closing the inbox or releasing its back-pressure frees all of them.
+//! Every operation takes constant time in the number of values. One consumer, the node's actor; any number of
+//! producers. Full means that the producer waits; closing the inbox or releasing its back-pressure frees all
+//! of them.
 
 use std::{
     collections::VecDeque,
@@ -245,8 +247,8 @@ impl Inbox {
             None => Taken::Empty(state.version),
         }
     }
-    /// Moves up to `most` of the oldest items of the first `among` inputs. Gives what to wait on when there is nothing, and
-    /// `None` when nothing can come any more.
+    /// Moves up to `most` of the oldest items of the first `among` inputs. Gives what to wait on when there
+    /// is nothing, and `None` when nothing can come any more.
     pub fn take_batch(&self, among: usize, most: usize, into: &mut VecDeque<(usize, Item)>) -> Option<u64> {
         let mut state = self.lock();
         while into.len() < most

@@ -122,7 +122,8 @@ impl<'a> Inputs<'a> {
     pub async fn next_value(&mut self, handle: &str) -> Option<Value> {
         self.next(handle).await.map(|envelope| envelope.value)
     }
-    /// The first value of an input; when it ends without one, or is not connected, the static value of that name.
+    /// The first value of an input; when it ends without one, or is not connected, the static value of that
+    /// name.
     pub async fn first(&mut self, handle: &str) -> Option<Value> {
         match self.next(handle).await {
             Some(envelope) => Some(envelope.value),
@@ -190,7 +191,8 @@ impl<'a> Inputs<'a> {
         let facts = self.place(handle).and_then(|at| self.node.facts.handles.get(at));
         facts.map(|facts| facts.scope.clone()).unwrap_or_default()
     }
-    /// The iterations that the node runs in; for a node that joins unrelated ones, those that all its inputs share.
+    /// The iterations that the node runs in; for a node that joins unrelated ones, those that all its inputs
+    /// share.
     #[must_use]
     pub fn invocation_scope(&self) -> &Scope {
         &self.node.facts.scope

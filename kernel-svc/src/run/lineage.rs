@@ -1,4 +1,5 @@
-//! Which iteration items a value belongs to: a small map from iteration to index, cheap to clone and to compare.
+//! Which iteration items a value belongs to: a small map from iteration to index, cheap to clone and to
+//! compare.
 
 use std::{fmt::Write as _, sync::Arc};
 

@@ -1,7 +1,7 @@
 //! Runs a plan: one actor a node, inboxes between them, events to the outside.
 //!
-//! [`start`] takes a [`RunSpec`] and gives a handle (pushes, control events, cancel) and the run itself, a future. What a
-//! graph means is decided in `graph`; what becomes of the events, in the relay.
+//! [`start`] takes a [`RunSpec`] and gives a handle (pushes, control events, cancel) and the run itself, a
+//! future. What a graph means is decided in `graph`; what becomes of the events, in the relay.
 
 mod activity;
 mod actor;

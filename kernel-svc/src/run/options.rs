@@ -5,7 +5,8 @@ use std::time::Duration;
 /// Options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Values that nobody read, edges that stayed open and control events without an answer fail the run. Default off.
+    /// Values that nobody read, edges that stayed open and control events without an answer fail the run.
+    /// Default off.
     pub strict: bool,
     /// Values that an input holds before its producers wait; `None`: as many as come. Default none.
     pub buffer_limit: Option<usize>,
@@ -15,8 +16,8 @@ pub struct RunOptions {
     pub max_pending_keys: usize,
     /// Values that an input may hold for one key. Default 10,000.
     pub max_pending_messages_per_key: usize,
-    /// How long a run may stand still, with everybody waiting for somebody else and nothing to come from outside,
-    /// before it fails. Default 10 seconds.
+    /// How long a run may stand still, with everybody waiting for somebody else and nothing to come from
+    /// outside, before it fails. Default 10 seconds.
     pub stall_timeout: Duration,
 }
 impl Default for RunOptions {

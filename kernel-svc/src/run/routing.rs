@@ -1,4 +1,5 @@
-//! Where the values of a node go: data edges in order of the graph, control edges, the display, and the artifacts.
+//! Where the values of a node go: data edges in order of the graph, control edges, the display, and the
+//! artifacts.
 
 use std::{
     collections::HashMap,
@@ -95,7 +96,8 @@ impl Emitter {
         (index, base.with(root, index))
     }
 
-    /// Mints one item for each iteration that the values belong to, and overwrites `index` where that is asked for and it is part of one.
+    /// Mints one item for each iteration that the values belong to, and overwrites `index` where that is
+    /// asked for and it is part of one.
     fn lineages(&mut self, values: &mut Map, origin: &Origin<'_>) -> Vec<(usize, Lineage)> {
         let mut minted: Vec<(Root, u32, Lineage)> = Vec::new();
         let mut lineages = Vec::with_capacity(values.len());
@@ -263,7 +265,8 @@ impl Emitter {
             self.core.close_edge(*edge);
         }
     }
-    /// An invocation brings nothing: its key is done on every edge; iterations that it opened have no items under it.
+    /// An invocation brings nothing: its key is done on every edge; iterations that it opened have no items
+    /// under it.
     pub fn skip(&self, key: &Lineage, opened: bool) {
         for slot in self.slots.iter().filter(|slot| !slot.edges.is_empty()) {
             match slot.root {
@@ -341,7 +344,8 @@ pub(crate) fn is_chunk(value: &Value) -> bool {
         .is_some_and(|map| map.get("type").and_then(Value::as_str) == Some("chunk"))
 }
 
-/// Inputs of an invocation that an artifact is stored with: texts, numbers and truth values; `None` when there are none.
+/// Inputs of an invocation that an artifact is stored with: texts, numbers and truth values; `None` when
+/// there are none.
 pub(crate) fn scalars(inputs: &Map) -> Option<Map> {
     let plain = |value: &Value| {
         matches!(

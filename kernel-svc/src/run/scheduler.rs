@@ -1,5 +1,5 @@
-//! Pairs the values of a buffered node by their key and tells when an invocation is ready (kernel specification 4.5).
-//! Pure: it sees values and the ends of inputs, and gives firings.
+//! Pairs the values of a buffered node by their key and tells when an invocation is ready (kernel
+//! specification 4.5). Pure: it sees values and the ends of inputs, and gives firings.
 
 mod fire;
 mod pending;
@@ -185,7 +185,8 @@ impl Scheduler {
             }
         }
     }
-    /// The key of a value in the scope of an input; a value that lacks an iteration is filed under the empty key.
+    /// The key of a value in the scope of an input; a value that lacks an iteration is filed under the empty
+    /// key.
     fn key(&mut self, handle: usize, envelope: &Envelope, strict: bool) -> Result<Lineage, Overflow> {
         let Some(facts) = self.node.facts.handles.get(handle) else {
             return Ok(Lineage::default());
@@ -360,16 +361,21 @@ impl Scheduler {
         let mut texts = std::mem::take(&mut self.warnings);
         for at in 0..self.classes.len() {
             let late = self.late.get(at).copied().unwrap_or(0);
-            if late > 0 {
-                texts.push(format!("input {} of node {id}: values dropped because their item had been processed, count {late}", self.name(at)));
-            }
-            let unread = if self.driver().is_some_and(|driver| driver != at) {
-                0
-            } else {
-                self.pending.unread(at)
-            };
-            if unread > 0 {
-                texts.push(format!("input {} of node {id}: values left because other inputs brought nothing for their item, count {unread}", self.name(at)));
+            let side = self.driver().is_some_and(|driver| driver != at);
+            let unread = if side { 0 } else { self.pending.unread(at) };
+            for (count, why) in [
+                (late, "values dropped because their item had been processed"),
+                (
+                    unread,
+                    "values left because other inputs brought nothing for their item",
+                ),
+            ] {
+                if count > 0 {
+                    texts.push(format!(
+                        "input {} of node {id}: {why}, count {count}",
+                        self.name(at)
+                    ));
+                }
             }
         }
         texts

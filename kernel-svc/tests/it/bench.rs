@@ -138,7 +138,8 @@ fn chain(length: usize) -> Json {
 
 fn fanout(count: i64) -> Json {
     json!({"nodes": [
-        {"id": "e", "type": "each", "properties": {"n": count}}, {"id": "p", "type": "pass"}, {"id": "c", "type": "collect"},
+        {"id": "e", "type": "each", "properties": {"n": count}}, {"id": "p", "type": "pass"},
+        {"id": "c", "type": "collect"},
     ], "edges": [
         {"source": "e", "sourceHandle": "output", "target": "p", "targetHandle": "value"},
         {"source": "p", "sourceHandle": "output", "target": "c", "targetHandle": "value"},

@@ -174,7 +174,8 @@ async fn the_corpus_is_reproduced() {
         }
     }
     println!(
-        "corpus: {good} of {asserted} lines agree, {open} open lines ended, {again} replays were repeated; faults by field: {by_field:?}"
+        "corpus: {good} of {asserted} lines agree, {open} open lines ended, {again} replays were repeated; \
+         faults by field: {by_field:?}"
     );
     for text in texts.iter().take(200) {
         println!("  {text}");

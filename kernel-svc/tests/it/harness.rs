@@ -224,8 +224,8 @@ impl Done {
                 .collect(),
         )
     }
-    /// Short texts of all events, in order: `job:running`, `node:a:running`, `edge:e1:active:1`, `output:a:output`,
-    /// `artifact:a:#0`, `log:a:warning`.
+    /// Short texts of all events, in order: `job:running`, `node:a:running`, `edge:e1:active:1`,
+    /// `output:a:output`, `artifact:a:#0`, `log:a:warning`.
     pub fn trace(&self) -> Vec<String> {
         let mut indexes: HashMap<String, usize> = HashMap::new();
         let mut short = |event: &Event| match event {

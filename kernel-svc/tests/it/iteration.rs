@@ -229,7 +229,8 @@ async fn k_078_to_k_081_chunks_drive_invocations() {
 
 #[tokio::test]
 async fn k_082_and_k_083_frames_merge_into_one_artifact() {
-    let frames = json!([{"a": {"type": "chunk", "content": "a"}}, {"a": {"type": "chunk", "content": "b"}}, {"a": "hi", "b": "hi"}]);
+    let chunk = |text: &str| json!({"a": {"type": "chunk", "content": text}});
+    let frames = json!([chunk("a"), chunk("b"), {"a": "hi", "b": "hi"}]);
     let done = graph()
         .named("f", "test.PlainFrames", "out", json!({"frames": frames}))
         .run()

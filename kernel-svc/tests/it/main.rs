@@ -1,4 +1,5 @@
-//! Tests of the engine: the recorded corpus, the tables of the kernel specification, properties, and a benchmark.
+//! Tests of the engine: the recorded corpus, the tables of the kernel specification, properties, and a
+//! benchmark.
 
 mod basics;
 mod bench;

@@ -1,4 +1,5 @@
-//! Kernel specification 10.8, the part that the engine itself owes: edges, dispositions, properties of artifacts.
+//! Kernel specification 10.8, the part that the engine itself owes: edges, dispositions, properties of
+//! artifacts.
 
 use atelier_kernel::event::Event;
 use atelier_proto::kernel::v1::Disposition;

@@ -36,6 +36,15 @@ describe("leavesOf", () => {
   });
 });
 
+describe("pieces of a stream", () => {
+  it("are_left_out_beside_something_whole_and_shown_alone", () => {
+    const chunk = { type: "chunk", content_type: "text", content: "end", done: true };
+    expect(leavesOf({ chunk, text: "the whole" }, url)).toMatchObject([{ kind: "text", text: "the whole" }]);
+    expect(leavesOf({ chunk, text: "" }, url)).toMatchObject([{ kind: "text", text: "end", at: { handle: "chunk" } }]);
+    expect(leavesOf({ chunk: { ...chunk, content: "" } }, url)).toEqual([]);
+  });
+});
+
 describe("streamedText", () => {
   it("joins_pieces_and_knows_what_is_not_text", () => {
     expect(streamedText(["a", { type: "chunk", content_type: "text", content: "b" }])).toBe("ab");

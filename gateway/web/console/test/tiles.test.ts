@@ -1,19 +1,8 @@
-import { type Asset, type Frame, type Generation, type RunState, decodeFrame, emptyRun, reduce } from "@atelier/client";
+import { type Asset, type Generation, emptyRun } from "@atelier/client";
 import { describe, expect, it } from "vitest";
-import { CANCELLED, FAILS_AT_3, SIMPLE, SIX, type Wire } from "../../client/test/recorded.ts";
-import { type Known, groupsOf } from "../src/state/tiles.ts";
-
-function play(frames: readonly Wire[]): RunState {
-  const read: Frame[] = frames.flatMap((one) => {
-    const decoded = decodeFrame(one);
-    return decoded.kind === "frame" ? [decoded.frame] : [];
-  });
-  return reduce(emptyRun("J"), read);
-}
-
-function knowing(more: Partial<Known> = {}): Known {
-  return { graph: undefined, generations: [], assets: [], assetUrl: (id) => `/assets/${id}`, ...more };
-}
+import { CANCELLED, FAILS_AT_3, SIX } from "../../client/test/recorded.ts";
+import { groupsOf } from "../src/state/tiles.ts";
+import { knowing, play } from "./helpers.ts";
 
 function asset(id: string, more: Partial<Asset>): Asset {
   return {
@@ -104,19 +93,18 @@ describe("groupsOf", () => {
     expect(tiles.map((one) => one.state)).toEqual(["ready", "ready", "cancelled"]);
   });
 
-  it("an_output_that_only_hands_on_is_a_sink", () => {
-    expect(groupsOf(play(SIMPLE), knowing()).map((one) => [one.node.id, one.sink])).toEqual([
-      ["g", false],
-      ["o", true],
-    ]);
-  });
-
-  it("an_output_with_values_of_its_own_is_shown", () => {
-    const own = SIMPLE.filter((one) => !(one["type"] === "generation_complete" && one["node_id"] === "g"));
-    expect(groupsOf(play(own), knowing()).map((one) => [one.node.id, one.sink])).toEqual([
-      ["g", false],
-      ["o", false],
-    ]);
+  it("a_name_that_is_only_the_type_becomes_a_title_and_ids_tell_equal_titles_apart", () => {
+    const graph = {
+      nodes: [
+        { id: "a", type: "nodetool.text.FormatText", name: "nodetool.text.FormatText" },
+        { id: "b", type: "nodetool.text.FormatText" },
+        { id: "c", type: "nodetool.text.FormatText", name: "Greeting" },
+        { id: "d", type: "nodetool.control.ForEach" },
+      ],
+      edges: [],
+    };
+    const titles = groupsOf(emptyRun("J"), knowing({ graph })).map((one) => one.title);
+    expect(titles).toEqual(["Format Text · a", "Format Text · b", "Greeting", "For Each"]);
   });
 
   it("the_ledger_knows_better_about_charges", () => {

@@ -1,14 +1,10 @@
 //! One call to a language model with a system text, a history and a prompt.
 
 use async_trait::async_trait;
-use atelier_proto::{
-    kernel::v1::Severity,
-    value::{Map, Value},
-};
+use atelier_proto::value::{Map, Value};
 
-use super::{Answer, call, conversation, media, message, outputs::Added, part};
+use super::{Answer, call, conversation, media, message, outputs::Added, part, warn};
 use crate::{
-    event::Note,
     node::{Context, NodeError},
     nodes::{
         args::{Args, map, missing, one, text_of},
@@ -39,6 +35,9 @@ impl Generator for Agent {
             params.insert("response_format".to_owned(), added.response_format());
         }
         warn_of_tools(args, ctx).await;
+        if args.text("prompt").trim().is_empty() {
+            warn(ctx, "the input `prompt` is empty").await;
+        }
         let mut answer = Answer::new(&mut *frames, true);
         let made = ctx
             .generate(call(ctx, args, "generate_message", params)?, &mut answer)
@@ -78,13 +77,12 @@ fn messages(args: Args<'_>, ctx: &Context) -> Result<Value, NodeError> {
         .into_iter()
         .filter_map(|message| earlier(&message));
     let asked: Vec<Value> = history.chain([message("user", prompt.trim(), &media)]).collect();
-    let Some(asked) = conversation(asked)
-        .as_list()
-        .filter(|asked| !asked.is_empty())
-        .map(<[Value]>::to_vec)
-    else {
+    let asked = conversation(asked).as_list().map(<[Value]>::to_vec).unwrap_or_default();
+    // A system text that the workflow states is enough to go on; the type's own is not.
+    let stated = ctx.properties.contains_key("system") && !system.trim().is_empty();
+    if asked.is_empty() && !stated {
         return Err(missing("prompt", "there is nothing to ask"));
-    };
+    }
     Ok(conversation(
         std::iter::once(message("system", system.trim(), &[])).chain(asked),
     ))
@@ -107,15 +105,7 @@ async fn warn_of_tools(args: Args<'_>, ctx: &Context) {
     let name = |tool: Value| text_of(&tool.get("name").unwrap_or(tool));
     let names: Vec<String> = tools.map(name).filter(|name| !name.is_empty()).collect();
     if !names.is_empty() {
-        let content = format!(
-            "tools are not available, the model answers without them: {}",
-            names.join(", ")
-        );
-        ctx.note(Note::Log {
-            content,
-            severity: Severity::Warning,
-        })
-        .await;
+        warn(ctx, &format!("tools are not available, the model answers without them: {}", names.join(", "))).await;
     }
 }
 

@@ -6,11 +6,11 @@ use async_trait::async_trait;
 use atelier_proto::value::Map;
 use regex::Regex;
 
-use super::{call, conversation, message};
+use super::{call, conversation, message, warn};
 use crate::{
     node::{Context, NodeError, Piece, Pieces},
     nodes::{
-        args::{Args, count, map, missing, one},
+        args::{Args, count, map, one},
         code::{Generator, Sink, Streamed, Types, factory},
     },
 };
@@ -39,7 +39,9 @@ impl Generator for ListGenerator {
             .filter(|text| !text.trim().is_empty())
             .collect();
         if asked.is_empty() {
-            return Err(missing("prompt", "there is nothing to make a list of"));
+            // A list of nothing has no items, and costs nothing.
+            warn(ctx, "the input `prompt` is empty: there is nothing to make a list of").await;
+            return Ok(());
         }
         let asked = message("user", &asked.join("\n\n"), &[]);
         let mut params = one("messages", conversation([message("system", SYSTEM, &[]), asked]));
@@ -264,11 +266,9 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_paid_for_an_empty_prompt() {
         let mut node = Node::scripted("nodetool.generators.ListGenerator", Script::text(&["x"]));
-        let error = node
-            .frames(json!({"prompt": "", "input_text": " "}))
-            .await
-            .expect_err("a fault");
-        assert!(error.message.contains("`prompt` is empty"), "{}", error.message);
+        let frames = node.frames(json!({"prompt": "", "input_text": " "})).await.expect("an empty list");
+        assert!(frames.is_empty(), "{frames:?}");
+        assert!(node.notes()[0].contains("`prompt` is empty"));
         assert_eq!(node.calls(), 0);
     }
 }

@@ -11,14 +11,20 @@ mod speech;
 mod summarizer;
 
 use async_trait::async_trait;
-use atelier_proto::value::{Map, Value};
+use atelier_proto::{
+    kernel::v1::Severity,
+    value::{Map, Value},
+};
 
 use super::{
     args::{Args, map, one, wrong},
     catalog,
     code::{Sink, Types},
 };
-use crate::node::{Context, GenerationCall, NodeError, Piece, Pieces};
+use crate::{
+    event::Note,
+    node::{Context, GenerationCall, NodeError, Piece, Pieces},
+};
 
 /// All types of this family.
 pub(super) fn types() -> Types {
@@ -41,6 +47,11 @@ pub(super) fn generator(node_type: &str) -> Option<Box<dyn super::code::Generato
     }
 }
 
+/// A line of the node's log that somebody should read.
+async fn warn(ctx: &Context, content: &str) {
+    let (content, severity) = (content.to_owned(), Severity::Warning);
+    ctx.note(Note::Log { content, severity }).await;
+}
 /// A call of a capability at the model that the input `model` names. An unnamed one leaves the choice to the seam; so does
 /// the default of the type that nobody chose.
 fn call(ctx: &Context, args: Args<'_>, capability: &str, params: Map) -> Result<GenerationCall, NodeError> {

@@ -70,7 +70,7 @@ async fn shares_of_waiters_add_up() {
     }
     assert!(!activity.is_stuck(), "a producer that gave up is busy again");
     {
-        let wait = inbox.wait(inbox.view(View::version));
+        let wait = inbox.wait(inbox.view(|view| view.version()));
         tokio::pin!(wait);
         assert!(timeout(Duration::from_millis(5), &mut wait).await.is_err());
         assert!(activity.is_stuck());

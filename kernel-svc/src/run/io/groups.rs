@@ -1,7 +1,8 @@
 //! Values of an input by the item that their iteration lies under: what aggregates read.
 //!
-//! A group is given as soon as its iteration is closed under that parent; at the latest when the input ends. A parent whose
-//! iteration was opened but brought nothing gives an empty group, so that results under an outer iteration agree in number.
+//! A group is given as soon as its iteration is closed under that parent; at the latest when the input ends.
+//! A parent whose iteration was opened but brought nothing gives an empty group, so that results under an
+//! outer iteration agree in number.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -41,8 +42,8 @@ pub(crate) struct Open {
 }
 
 impl Inputs<'_> {
-    /// The next complete group of an input; `None` after the last one. A value outside of any iteration belongs to one
-    /// group, which is there even when nothing came.
+    /// The next complete group of an input; `None` after the last one. A value outside of any iteration
+    /// belongs to one group, which is there even when nothing came.
     ///
     /// Cancel safe.
     pub async fn next_group(&mut self, handle: &str) -> Option<Group> {

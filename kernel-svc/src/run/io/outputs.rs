@@ -14,7 +14,8 @@ use crate::{
     },
 };
 
-/// The outputs of a node that reads its own stream. Waits while consumers are full; after a cancel nothing is delivered.
+/// The outputs of a node that reads its own stream. Waits while consumers are full; after a cancel nothing is
+/// delivered.
 ///
 /// Every method that emits fails with `output.after_complete` when the output was completed before.
 pub struct Outputs<'a> {
@@ -38,8 +39,8 @@ impl<'a> Outputs<'a> {
             commits: 0,
         }
     }
-    /// Emits a value; an empty name is `output`. It belongs to what was consumed last, when exactly one input was
-    /// consumed, else to no iteration. Outputs that open an iteration make one item of it a call; use
+    /// Emits a value; an empty name is `output`. It belongs to what was consumed last, when exactly one input
+    /// was consumed, else to no iteration. Outputs that open an iteration make one item of it a call; use
     /// [`emit_group`](Self::emit_group) for outputs that share it.
     ///
     /// # Errors
@@ -68,8 +69,8 @@ impl<'a> Outputs<'a> {
         self.keep(values);
         Ok(())
     }
-    /// Emits values that belong together: outputs of one iteration get one item of it, under the given lineage, or under
-    /// what was consumed last.
+    /// Emits values that belong together: outputs of one iteration get one item of it, under the given
+    /// lineage, or under what was consumed last.
     ///
     /// # Errors
     /// See the type.

@@ -93,7 +93,8 @@ impl Actor {
     }
 }
 
-/// Waits until every data input has brought something or has ended. Events that come earlier stay where they are.
+/// Waits until every data input has brought something or has ended. Events that come earlier stay where they
+/// are.
 async fn wait_for_data(inbox: &Inbox, handles: usize) {
     loop {
         let look = inbox.view(|view| {

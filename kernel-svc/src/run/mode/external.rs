@@ -1,4 +1,5 @@
-//! Mode 0: inputs of the run. They have no actor; `process` is called for every value that the run gets or is pushed.
+//! Mode 0: inputs of the run. They have no actor; `process` is called for every value that the run gets or is
+//! pushed.
 
 use std::sync::Arc;
 
@@ -35,8 +36,8 @@ impl External {
         };
         params.get(name).or_else(own).cloned()
     }
-    /// Sends a value through the node, whose code sees it as `value`, and on to its edges, or to those of one output. When the node gives nothing at all
-    /// the value itself is delivered everywhere.
+    /// Sends a value through the node, whose code sees it as `value`, and on to its edges, or to those of one
+    /// output. When the node gives nothing at all the value itself is delivered everywhere.
     pub async fn send(&self, core: &Core, value: Value, handle: Option<&str>) -> Result<(), NodeError> {
         let mut exec = self.exec.lock().await;
         let inputs: Map = [("value".to_owned(), value.clone())].into_iter().collect();

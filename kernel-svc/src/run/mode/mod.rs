@@ -1,5 +1,5 @@
-//! The ways in which a node is executed, one file each. `keyed` is what the buffered and the streamed mode share: one
-//! invocation for each key that is ready.
+//! The ways in which a node is executed, one file each. `keyed` is what the buffered and the streamed mode
+//! share: one invocation for each key that is ready.
 
 mod buffered;
 mod controlled;

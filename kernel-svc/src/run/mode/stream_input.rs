@@ -1,4 +1,5 @@
-//! Modes 3 and 4: the node drains its own inbox with `run`; without that it is called once with its own properties.
+//! Modes 3 and 4: the node drains its own inbox with `run`; without that it is called once with its own
+//! properties.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,5 @@
-//! Mode 6: `stream` once for each key; frames are routed as they come, the merged result is committed at the end.
+//! Mode 6: `stream` once for each key; frames are routed as they come, the merged result is committed at the
+//! end.
 
 use atelier_proto::value::Map;
 

@@ -71,8 +71,8 @@ pub(super) fn core(
     }
 }
 
-/// Makes and initialises one executor a node, in order of the graph. After a failure the earlier ones are still given, to
-/// be finalised.
+/// Makes and initialises one executor a node, in order of the graph. After a failure the earlier ones are
+/// still given, to be finalised.
 pub(super) async fn executors(
     core: &Arc<Core>,
     registry: &Registry,
@@ -118,8 +118,8 @@ pub(super) async fn executors(
     made
 }
 
-/// Sends the first values of the inputs and ends those that nothing more can come to. The limit of the inboxes holds
-/// afterwards only: nobody reads them yet.
+/// Sends the first values of the inputs and ends those that nothing more can come to. The limit of the
+/// inboxes holds afterwards only: nobody reads them yet.
 pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) -> Result<(), Failure> {
     for external in externals {
         let Some(value) = external.initial(params) else {

@@ -21,8 +21,8 @@ impl Scheduler {
     pub fn finish(&mut self) {
         self.candidates = self.pending.all().into();
     }
-    /// The one invocation of a node that no key drives; `None` when it fired by key, or received nothing though it is
-    /// connected.
+    /// The one invocation of a node that no key drives; `None` when it fired by key, or received nothing
+    /// though it is connected.
     pub fn last(&mut self) -> Option<Firing> {
         let keyed = self.classes.contains(&Class::Max);
         if keyed || self.fired_once || (!self.received && !self.classes.is_empty()) {

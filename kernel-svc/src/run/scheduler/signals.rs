@@ -1,5 +1,5 @@
-//! What the scheduler makes of signals: a key that one input will never serve is freed, and the end of an outer item is
-//! passed on once nothing of it can fire any more (kernel specification 4.7).
+//! What the scheduler makes of signals: a key that one input will never serve is freed, and the end of an
+//! outer item is passed on once nothing of it can fire any more (kernel specification 4.7).
 
 use std::collections::{HashMap, HashSet};
 

@@ -30,7 +30,7 @@ function rankOf(group: Group, groups: readonly Group[], state: RunState, upstrea
   const { node, tiles } = group;
   const wanted = tiles.some((one) => one.state !== "ready" && one.call !== null && !givesWords(one.call.capability));
   if (wanted || hasOwnMedia(group, groups, upstream)) return "media";
-  if (isModel(node.type) || tiles.some((one) => one.call !== null)) return "words";
+  if (isModel(node.type) || tiles.some((one) => one.call !== null && one.call.nodeId === node.id)) return "words";
   if (node.error !== null) return "aside";
   const display = state.display.get(node.id);
   const writes = display !== undefined && node.status === "running" && !/\.control\./.test(node.type) && streamedText(display.value) !== null;

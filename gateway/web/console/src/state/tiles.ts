@@ -22,6 +22,8 @@ import { typeName } from "./format.ts";
 /** One call to a provider, whether its news came from the run's frames or from the ledger. */
 export interface Call {
   id: string;
+  /** The node that called. */
+  nodeId: string | null;
   status: string;
   provider: string;
   model: string;
@@ -92,6 +94,7 @@ function callsOf(state: RunState, generations: readonly Generation[]): Map<strin
 function fromPrediction(one: Prediction): Call {
   return {
     id: one.id,
+    nodeId: one.node_id,
     status: one.status,
     provider: one.provider,
     model: one.model,
@@ -107,6 +110,7 @@ function fromPrediction(one: Prediction): Call {
 function fromGeneration(one: Generation): Call {
   return {
     id: one.id,
+    nodeId: one.node_id,
     status: one.status,
     provider: one.provider,
     model: one.model,
