@@ -59,13 +59,8 @@ impl Component for Kernel {
 
     async fn build(settings: Settings, deps: &Deps) -> Result<Self, BuildError> {
         atelier_common::metrics::describe(metrics::ALL);
-        let url = if settings.database.is_empty() {
-            format!("sqlite://{}", deps.data_dir.join("atelier.db").display())
-        } else {
-            settings.database.clone()
-        };
         let store = |error| BuildError::new("the store of jobs", error);
-        let db = Db::connect(&url, &DbSettings::default()).await.map_err(store)?;
+        let db = Db::connect(&settings.database(&deps.data_dir), &DbSettings::default()).await.map_err(store)?;
         db.migrate::<Migrator>().await.map_err(store)?;
         let commits = GroupCommit::new(db.clone(), &deps.tasks, "job-log", settings.max_batch, |tx, batch| {
             async move {

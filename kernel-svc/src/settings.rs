@@ -1,15 +1,18 @@
 //! Settings of kernel-svc: section `[kernel]`, environment `ATELIER_KERNEL__…`.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
+use atelier_common::settings::secret;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
 /// Settings of kernel-svc.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
-    /// Database, `sqlite://PATH` or `postgres://…`. Default empty: `atelier.db` in the data folder.
-    pub database: String,
+    /// Database, `sqlite://PATH` or `postgres://…`. Default empty: the file `atelier.db` in the data folder.
+    #[serde(with = "secret")]
+    pub database_url: SecretString,
     /// Runs of one user at once; more wait. Default 16.
     pub max_concurrent_jobs: usize,
     /// Runs of one user that may wait. Default 1000.
@@ -26,7 +29,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            database: String::new(),
+            database_url: SecretString::default(),
             max_concurrent_jobs: 16,
             max_queued_jobs: 1_000,
             cancel_grace: Duration::from_secs(5),
@@ -37,4 +40,14 @@ impl Default for Settings {
 }
 impl atelier_common::settings::Settings for Settings {
     const SECTION: &'static str = "kernel";
+}
+impl Settings {
+    /// The database, with the default filled in.
+    #[must_use]
+    pub fn database(&self, data_dir: &Path) -> String {
+        match self.database_url.expose_secret() {
+            "" => format!("sqlite://{}", data_dir.join("atelier.db").display()),
+            url => url.to_owned(),
+        }
+    }
 }

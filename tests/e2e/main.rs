@@ -7,6 +7,7 @@ mod failure;
 mod outside_readers;
 mod public_workflows;
 mod restart;
+mod separate;
 mod six_images;
 mod socket;
 mod stand_in;

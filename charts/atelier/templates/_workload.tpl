@@ -1,5 +1,6 @@
 {{- /* Deployment, Service, PodDisruptionBudget, HorizontalPodAutoscaler and NetworkPolicy of one service.
-       Takes: root, component, command, callers (components that may call it). */}}
+       Takes: root, component, command, callers (components that may call it), peers (components that it calls),
+       database (section of the settings that names its database; empty: it has none). */}}
 {{- define "atelier.workload" -}}
 {{- $root := .root }}
 {{- $service := index $root.Values.services .component }}
@@ -47,25 +48,33 @@ spec:
           ports:
             - name: {{ ternary "http" "grpc" $http }}
               containerPort: {{ $service.port }}
+            {{- if not $http }}
+            - name: admin
+              containerPort: 9090
+            {{- end }}
           env:
-            - name: ATELIER_DATA
+            - name: ATELIER_PROCESS__DATA_DIR
               value: /data
-            {{- if $root.Values.database.existingSecret }}
-            - name: ATELIER_DATABASE
+            {{- if not $http }}
+            - name: ATELIER_PROCESS__ADMIN_LISTEN
+              value: "0.0.0.0:9090"
+            {{- end }}
+            {{- if and .database $root.Values.database.existingSecret }}
+            - name: ATELIER_{{ .database | upper }}__DATABASE_URL
               valueFrom:
                 secretKeyRef: { name: {{ $root.Values.database.existingSecret }}, key: {{ $root.Values.database.key }} }
             {{- end }}
             {{- if $root.Values.identity.existingSecret }}
-            - name: ATELIER_IDENTITY__SECRET
+            - name: ATELIER_PROCESS__IDENTITY_SECRET
               valueFrom:
                 secretKeyRef: { name: {{ $root.Values.identity.existingSecret }}, key: {{ $root.Values.identity.key }} }
             {{- end }}
             {{- if eq .component "asset" }}
-            - name: ATELIER_ASSETS__STORE
+            - name: ATELIER_ASSETS__STORE_URL
               value: {{ $root.Values.objectStore.url | quote }}
             {{- end }}
             {{- range .peers }}
-            - name: ATELIER_PEERS__{{ . | upper }}
+            - name: ATELIER_PROCESS__PEERS__{{ . | upper }}
               value: {{ include "atelier.peer" (dict "root" $root "component" .) }}
             {{- end }}
             {{- with $service.env }}

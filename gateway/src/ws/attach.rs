@@ -149,7 +149,7 @@ impl Reader {
                     }
                 }
                 Ok(Item::Event(event)) => {
-                    for frame in frame(*event, &user_id) {
+                    if let Some(frame) = frame(*event, &user_id) {
                         let live = frame.seq.is_some_and(|seq| seq > replay_until);
                         queue
                             .push(frame.body, if live { frame.class } else { Class::Keep })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { ago, count, duration, price, size, typeName } from "../src/state/format.ts";
+import { ago, count, duration, price, size, tookOf, typeName } from "../src/state/format.ts";
 
 describe("format", () => {
   it("amounts_keep_every_digit_that_was_stated", () => {
@@ -18,6 +18,13 @@ describe("format", () => {
       "3 m 07 s",
       "2 h 05 m",
     ]);
+  });
+
+  it("a_call_that_was_ended_from_outside_took_the_time_until_then", () => {
+    const span = { started_at: "2026-09-03T12:00:00.000Z", completed_at: "2026-09-03T12:00:01.500Z" };
+    expect(tookOf({ ...span, duration_ms: null })).toBe(1_500);
+    expect(tookOf({ ...span, duration_ms: 1_200 })).toBe(1_200);
+    expect(tookOf({ ...span, completed_at: null, duration_ms: null })).toBeNull();
   });
 
   it("moments_sizes_and_names", () => {

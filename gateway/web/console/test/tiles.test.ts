@@ -1,6 +1,6 @@
 import { type Asset, type Generation, emptyRun } from "@atelier/client";
 import { describe, expect, it } from "vitest";
-import { CANCELLED, FAILS_AT_3, SIX } from "../../client/test/recorded.ts";
+import { CANCELLED, FAILS_AT_3, SIX, node } from "../../client/test/recorded.ts";
 import { groupsOf } from "../src/state/tiles.ts";
 import { knowing, play } from "./helpers.ts";
 
@@ -91,6 +91,11 @@ describe("groupsOf", () => {
   it("a_cancelled_call_is_shown_as_one", () => {
     const tiles = groupsOf(play(CANCELLED), knowing())[0]?.tiles ?? [];
     expect(tiles.map((one) => one.state)).toEqual(["ready", "ready", "cancelled"]);
+  });
+
+  it("a_node_whose_call_was_cancelled_did_not_complete", () => {
+    const frames = [...CANCELLED.slice(0, -1), { ...node("completed"), job_id: "J" }, { type: "job_update", status: "cancelled", job_id: "J" }];
+    expect(groupsOf(play(frames), knowing())[0]?.node.status).toBe("stopped");
   });
 
   it("a_name_that_is_only_the_type_becomes_a_title_and_ids_tell_equal_titles_apart", () => {

@@ -1,7 +1,7 @@
 /** The whole story of one row of the ledger. */
 
 import type { Attempt, Generation } from "@atelier/client";
-import { duration, moment, price, words } from "../state/format.ts";
+import { duration, moment, price, tookOf, words } from "../state/format.ts";
 import { api } from "../state/gateway.ts";
 import { href } from "../state/route.ts";
 import { promptOf } from "../state/tiles.ts";
@@ -104,6 +104,7 @@ function unitOf(row: Generation): string {
 }
 
 function Course({ row }: { row: Generation }) {
+  const took = tookOf(row);
   return (
     <section>
       <h2 class="small-head">Course</h2>
@@ -113,7 +114,7 @@ function Course({ row }: { row: Generation }) {
         {row.completed_at !== null && (
           <Fact term="Ended">
             {moment(row.completed_at)}
-            {row.duration_ms !== null && <span class="muted">, {duration(row.duration_ms)}</span>}
+            {took !== null && <span class="muted">, {duration(took)}</span>}
           </Fact>
         )}
         {row.facets.submission !== null && <Fact term="Submission">{words(row.facets.submission)}</Fact>}

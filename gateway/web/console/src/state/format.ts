@@ -1,6 +1,6 @@
 /** Values as people read them. */
 
-import { money } from "@atelier/client";
+import { type Generation, money } from "@atelier/client";
 
 const SIGNS: Readonly<Record<string, string>> = { USD: "$", EUR: "€", GBP: "£" };
 
@@ -20,6 +20,12 @@ export function duration(ms: number): string {
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} m ${String(seconds % 60).padStart(2, "0")} s`;
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} m`;
+}
+
+/** How long a call took, in milliseconds; for one that was ended from outside, the time until then. */
+export function tookOf(call: Pick<Generation, "duration_ms" | "started_at" | "completed_at">): number | null {
+  if (call.duration_ms !== null || call.started_at === null || call.completed_at === null) return call.duration_ms;
+  return Date.parse(call.completed_at) - Date.parse(call.started_at);
 }
 
 /** How long ago something was; further back than a day, the day. */

@@ -17,7 +17,7 @@ import {
   predictionsOf,
   variantsOf,
 } from "@atelier/client";
-import { typeName } from "./format.ts";
+import { tookOf, typeName } from "./format.ts";
 
 /** One call to a provider, whether its news came from the run's frames or from the ledger. */
 export interface Call {
@@ -74,10 +74,17 @@ export function groupsOf(state: RunState, known: Known): Group[] {
   const titles = titlesOf(nodes);
   const groups = nodes.map((node) => {
     const title = titles.get(node.id) ?? node.id;
-    return { node, title, tiles: tilesOf(state, { id: node.id, title, status: node.status }, { calls, assets, assetUrl: known.assetUrl }) };
+    const tiles = tilesOf(state, { id: node.id, title, status: node.status }, { calls, assets, assetUrl: known.assetUrl });
+    return { node: stoppedIn(state, node, tiles), title, tiles };
   });
   if (state.variants.size === 0 && hasEnded(state.status)) addAssets(groups, calls, known);
   return groups;
+}
+
+/** A node whose call was cancelled with its run ended early, whatever it says of itself. */
+function stoppedIn(state: RunState, node: NodeState, tiles: readonly Tile[]): NodeState {
+  const early = state.status === "cancelled" && node.status === "completed" && tiles.some((one) => one.state === "cancelled");
+  return early ? { ...node, status: "stopped" } : node;
 }
 
 function callsOf(state: RunState, generations: readonly Generation[]): Map<string, Call> {
@@ -118,7 +125,7 @@ function fromGeneration(one: Generation): Call {
     params: one.params,
     cost: one.cost,
     currency: one.currency,
-    durationMs: one.duration_ms,
+    durationMs: tookOf(one),
     error: one.error,
   };
 }

@@ -4,7 +4,7 @@ import { GenerationStory } from "../components/generation.tsx";
 import { Empty, Failure, RowSkeleton } from "../components/notice.tsx";
 import { useTitle } from "../components/shell.tsx";
 import { Ago, CallCost, Confirm, Fact, Id, Status, Took } from "../components/small.tsx";
-import { words } from "../state/format.ts";
+import { tookOf, words } from "../state/format.ts";
 import { api } from "../state/gateway.ts";
 import { usePoll } from "../state/poll.ts";
 import { href } from "../state/route.ts";
@@ -45,7 +45,7 @@ export function GenerationPage({ id }: { id: string }) {
             <CallCost cost={data.cost} currency={data.currency} status={data.status} />
           </Fact>
           <Fact term="Duration">
-            <Took ms={data.duration_ms} since={data.started_at} running={data.status === "running"} />
+            <Took ms={tookOf(data)} since={data.started_at} running={data.status === "running"} />
           </Fact>
           <Fact term="Kind">{words(data.capability)}</Fact>
           <Fact term="Started">

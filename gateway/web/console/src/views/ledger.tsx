@@ -9,7 +9,7 @@ import { Empty, Failure, RowSkeleton } from "../components/notice.tsx";
 import { useTitle } from "../components/shell.tsx";
 import { Ago, CallCost, Command, More, Status, Took } from "../components/small.tsx";
 import { Totals } from "../components/totals.tsx";
-import { shortId, words } from "../state/format.ts";
+import { shortId, tookOf, words } from "../state/format.ts";
 import { api } from "../state/gateway.ts";
 import { usePoll } from "../state/poll.ts";
 import { href, route, setQuery } from "../state/route.ts";
@@ -188,7 +188,7 @@ function Row({ row, open, toggle }: { row: Generation; open: boolean; toggle: ()
         <CallCost cost={row.cost} currency={row.currency} status={row.status} />
       </td>
       <td data-label="Duration" class="right">
-        <Took ms={row.duration_ms} since={row.started_at} running={row.status === "running"} />
+        <Took ms={tookOf(row)} since={row.started_at} running={row.status === "running"} />
       </td>
       <td data-label="Started">
         <Ago at={row.started_at ?? row.created_at} />

@@ -34,7 +34,7 @@ export function GroupSection({ group, state, open }: { group: Group; state: RunS
         <h2 title={node.type || undefined}>{title}</h2>
         <Status status={node.status} compact />
         <span class="muted">{n > 0 ? count(n, noun) : typeName(node.type)}</span>
-        {node.status === "running" && progress !== undefined && progress.total > 0 && (
+        {node.status === "running" && progress !== undefined && progress.done < progress.total && (
           <progress value={progress.done} max={progress.total} aria-label={`Progress of ${title}`} />
         )}
       </header>

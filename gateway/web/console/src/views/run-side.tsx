@@ -47,7 +47,7 @@ function NodeLine({ group, state }: { group: Group; state: RunState }) {
             {typeName(node.type)}
           </span>
         )}
-        {node.status === "running" && progress !== undefined && progress.total > 0 && (
+        {node.status === "running" && progress !== undefined && progress.done < progress.total && (
           <progress value={progress.done} max={progress.total} aria-label={`Progress of ${title}`} />
         )}
       </div>

@@ -151,7 +151,7 @@ function RunHead({ job, state, reload }: { job: Job; state: RunState; reload: ()
         <Fact term="Duration">
           <Took ms={job.duration_ms} since={job.started_at} running={status === "running"} />
         </Fact>
-        <Fact term="Results">{job.artifact_count}</Fact>
+        <Fact term="Results">{Math.max(job.artifact_count, committedIn(state))}</Fact>
         <Fact term="Started">
           <Ago at={job.started_at ?? job.created_at} />
         </Fact>
@@ -159,6 +159,13 @@ function RunHead({ job, state, reload }: { job: Job; state: RunState; reload: ()
       </dl>
     </header>
   );
+}
+
+/** How many results the frames have told of: while the run works they are ahead of what is read again and again. */
+function committedIn(state: RunState): number {
+  let n = 0;
+  for (const slots of state.variants.values()) for (const one of slots.values()) if (one.status === "completed") n += 1;
+  return n;
 }
 
 /** Why the run failed, and the way to the node where it happened. */

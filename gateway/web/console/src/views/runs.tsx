@@ -108,7 +108,7 @@ function RunRow({ job, thumbs, counted, reload }: RowProps) {
         <a class="run-link" href={href(["runs", job.id])}>
           {job.name || "Untitled run"}
         </a>
-        {job.error !== null && <span class="run-error">{job.error}</span>}
+        {job.error !== null && <span class="run-error" title={job.error}>{job.error}</span>}
       </div>
       <div class="run-thumbs" aria-hidden="true">
         {thumbs.slice(0, THUMBS).map((asset) => (
