@@ -18,7 +18,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=atelier");
     let descriptors = protox::compile(FILES, ["."])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    tonic_prost_build::configure().bytes(".").skip_protoc_run().compile_fds(descriptors.clone())?;
-    fs::write(out.join("atelier.bin"), prost::Message::encode_to_vec(&descriptors))?;
+    tonic_prost_build::configure()
+        .bytes(".")
+        .skip_protoc_run()
+        .compile_fds(descriptors.clone())?;
+    fs::write(
+        out.join("atelier.bin"),
+        prost::Message::encode_to_vec(&descriptors),
+    )?;
     Ok(())
 }

@@ -214,7 +214,14 @@ impl Filter {
     /// As a query.
     #[must_use]
     pub fn query(&self) -> Vec<(&'static str, String)> {
-        let Self { status, provider, model, capability, job_id, since } = self;
+        let Self {
+            status,
+            provider,
+            model,
+            capability,
+            job_id,
+            since,
+        } = self;
         [
             ("status", status),
             ("provider", provider),

@@ -20,7 +20,11 @@ use crate::{
 /// The server refused or cannot be reached; the file cannot be written.
 pub async fn assets(client: &Client, command: Assets) -> anyhow::Result<u8> {
     match command {
-        Assets::List { job_id, content_type, listing } => list(client, job_id, content_type, &listing).await,
+        Assets::List {
+            job_id,
+            content_type,
+            listing,
+        } => list(client, job_id, content_type, &listing).await,
         Assets::Get { id, out, json } => get(client, &id, out.as_deref(), json).await,
     }
 }
@@ -32,7 +36,10 @@ async fn list(
 ) -> anyhow::Result<u8> {
     let limit = print::limit(&listing.limit)?;
     let filters = [("job_id", job_id), ("content_type", content_type)];
-    let query: Vec<_> = filters.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect();
+    let query: Vec<_> = filters
+        .into_iter()
+        .filter_map(|(name, value)| value.map(|value| (name, value)))
+        .collect();
     let rows = client.list("/api/v1/assets", "assets", &query, limit).await?;
     if listing.json {
         for row in &rows {
@@ -45,18 +52,33 @@ async fn list(
         return Ok(OK);
     }
     let cells = |row: &Value| {
-        ["id", "name", "content_type", "size_bytes", "node_id", "index", "created_at"]
-            .iter()
-            .map(|key| print::text(row, key))
-            .collect()
+        [
+            "id",
+            "name",
+            "content_type",
+            "size_bytes",
+            "node_id",
+            "index",
+            "created_at",
+        ]
+        .iter()
+        .map(|key| print::text(row, key))
+        .collect()
     };
-    print::table(&["id", "name", "type", "bytes", "node", "index", "created"], rows.iter().map(cells).collect())?;
+    print::table(
+        &["id", "name", "type", "bytes", "node", "index", "created"],
+        rows.iter().map(cells).collect(),
+    )?;
     Ok(OK)
 }
 async fn get(client: &Client, id: &str, out: Option<&Path>, json: bool) -> anyhow::Result<u8> {
     let asset = match client.get(&format!("/api/v1/assets/{}", segment(id)), &[]).await {
         Ok(asset) => asset,
-        Err(error) if error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == 404) => {
+        Err(error)
+            if error
+                .downcast_ref::<Refused>()
+                .is_some_and(|refused| refused.status == 404) =>
+        {
             anyhow::bail!("Asset {id} was not found.")
         }
         Err(error) => return Err(error),
@@ -100,8 +122,14 @@ pub async fn save(client: &Client, id: &str, to: &Path) -> anyhow::Result<()> {
     tokio::fs::rename(partial, to).await?;
     Ok(())
 }
-async fn copy(client: &Client, id: &str, to: &mut (impl tokio::io::AsyncWrite + Unpin)) -> anyhow::Result<()> {
-    let mut bytes = client.download(&format!("/api/v1/assets/{}/content", segment(id))).await?;
+async fn copy(
+    client: &Client,
+    id: &str,
+    to: &mut (impl tokio::io::AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    let mut bytes = client
+        .download(&format!("/api/v1/assets/{}/content", segment(id)))
+        .await?;
     while let Some(chunk) = bytes.next().await {
         to.write_all(&chunk?).await?;
     }

@@ -39,7 +39,9 @@ impl Client {
     /// The TLS library cannot be set up.
     pub fn new(base: Url) -> anyhow::Result<Self> {
         atelier_common::egress::install_crypto();
-        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build()?;
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .build()?;
         Ok(Self { http, base })
     }
     /// The gateway's address.
@@ -79,7 +81,10 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let answer = request.send().await.with_context(|| format!("cannot reach the server at {}", self.base))?;
+        let answer = request
+            .send()
+            .await
+            .with_context(|| format!("cannot reach the server at {}", self.base))?;
         Ok(accepted(answer).await?.json().await?)
     }
     /// All rows of a list up to a limit, page by page.
@@ -128,7 +133,11 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::get`]; the stream ends with an error when it cannot be mended.
-    pub fn events(&self, job_id: &str, after: i64) -> impl Stream<Item = anyhow::Result<Value>> + Send + use<> {
+    pub fn events(
+        &self,
+        job_id: &str,
+        after: i64,
+    ) -> impl Stream<Item = anyhow::Result<Value>> + Send + use<> {
         let client = self.clone();
         let path = format!("/api/v1/jobs/{job_id}/events");
         async_stream::try_stream! {
@@ -176,7 +185,12 @@ impl Client {
     ) -> anyhow::Result<impl Stream<Item = reqwest::Result<Bytes>> + use<>> {
         let mut url = self.url(path)?;
         url.query_pairs_mut().append_pair("after_seq", &after.to_string());
-        let answer = self.http.get(url).header("accept", "text/event-stream").send().await?;
+        let answer = self
+            .http
+            .get(url)
+            .header("accept", "text/event-stream")
+            .send()
+            .await?;
         Ok(accepted(answer).await?.bytes_stream())
     }
 }
@@ -184,7 +198,10 @@ impl Client {
 fn is_end(frame: &Value) -> bool {
     let text = |key: &str| frame.get(key).and_then(Value::as_str);
     text("type") == Some("job_update")
-        && matches!(text("status"), Some("completed" | "failed" | "cancelled" | "suspended"))
+        && matches!(
+            text("status"),
+            Some("completed" | "failed" | "cancelled" | "suspended")
+        )
 }
 async fn accepted(answer: Response) -> anyhow::Result<Response> {
     if answer.status().is_success() {
@@ -193,10 +210,21 @@ async fn accepted(answer: Response) -> anyhow::Result<Response> {
     let status = answer.status().as_u16();
     let body: Value = answer.json().await.unwrap_or_default();
     let error = body.get("error").cloned().unwrap_or_default();
-    let text = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |key: &str| {
+        error
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let message = match text("message") {
         message if message.is_empty() => format!("the server answered with status {status}"),
         message => message,
     };
-    Err(Refused { status, reason: text("reason"), message }.into())
+    Err(Refused {
+        status,
+        reason: text("reason"),
+        message,
+    }
+    .into())
 }

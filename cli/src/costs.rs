@@ -18,10 +18,29 @@ pub async fn costs(client: &Client, command: Costs) -> anyhow::Result<u8> {
         return Ok(OK);
     }
     let total = report.get("total").cloned().unwrap_or_default();
-    let groups = report.get("groups").and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut rows: Vec<Vec<String>> = groups.iter().map(|group| row(&print::text(group, "key"), group)).collect();
+    let groups = report
+        .get("groups")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
+    let mut rows: Vec<Vec<String>> = groups
+        .iter()
+        .map(|group| row(&print::text(group, "key"), group))
+        .collect();
     rows.push(row("total", &total));
-    print::table(&[by.name(), "cost", "calls", "completed", "failed", "cancelled", "unpriced", "running"], rows)?;
+    print::table(
+        &[
+            by.name(),
+            "cost",
+            "calls",
+            "completed",
+            "failed",
+            "cancelled",
+            "unpriced",
+            "running",
+        ],
+        rows,
+    )?;
     Ok(OK)
 }
 fn row(name: &str, summary: &Value) -> Vec<String> {
@@ -38,7 +57,11 @@ fn row(name: &str, summary: &Value) -> Vec<String> {
 }
 /// One amount per currency; never merged.
 fn amounts(summary: &Value) -> String {
-    let costs = summary.get("costs").and_then(Value::as_array).cloned().unwrap_or_default();
+    let costs = summary
+        .get("costs")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if costs.is_empty() {
         return "$0.00".to_owned();
     }

@@ -22,7 +22,9 @@ pub async fn generations(client: &Client, command: Generations) -> anyhow::Resul
 }
 async fn list(client: &Client, filter: &Filter, listing: &Listing) -> anyhow::Result<u8> {
     let limit = print::limit(&listing.limit)?;
-    let rows = client.list("/api/v1/generations", "generations", &filter.query(), limit).await?;
+    let rows = client
+        .list("/api/v1/generations", "generations", &filter.query(), limit)
+        .await?;
     if listing.json {
         for row in &rows {
             print::json_line(&short(row))?;
@@ -45,7 +47,16 @@ async fn list(client: &Client, filter: &Filter, listing: &Listing) -> anyhow::Re
             print::text(row, "started_at"),
         ]
     };
-    let header = ["id", "status", "provider", "model", "capability", "cost", "assets", "started"];
+    let header = [
+        "id",
+        "status",
+        "provider",
+        "model",
+        "capability",
+        "cost",
+        "assets",
+        "started",
+    ];
     print::table(&header, rows.iter().map(cells).collect())?;
     Ok(OK)
 }
@@ -53,8 +64,19 @@ async fn list(client: &Client, filter: &Filter, listing: &Listing) -> anyhow::Re
 fn short(row: &Value) -> Value {
     let mut out = serde_json::Map::new();
     for key in [
-        "id", "status", "provider", "model", "capability", "cost", "currency", "asset_ids", "job_id", "node_id",
-        "started_at", "duration_ms", "error",
+        "id",
+        "status",
+        "provider",
+        "model",
+        "capability",
+        "cost",
+        "currency",
+        "asset_ids",
+        "job_id",
+        "node_id",
+        "started_at",
+        "duration_ms",
+        "error",
     ] {
         out.insert(key.to_owned(), row.get(key).cloned().unwrap_or(Value::Null));
     }
@@ -68,9 +90,16 @@ fn cost_cell(row: &Value) -> String {
     print::cost(&amount, &print::text(row, "currency"))
 }
 async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
-    let row = match client.get(&format!("/api/v1/generations/{}", segment(id)), &[]).await {
+    let row = match client
+        .get(&format!("/api/v1/generations/{}", segment(id)), &[])
+        .await
+    {
         Ok(row) => row,
-        Err(error) if error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == 404) => {
+        Err(error)
+            if error
+                .downcast_ref::<Refused>()
+                .is_some_and(|refused| refused.status == 404) =>
+        {
             anyhow::bail!("Generation {id} was not found.")
         }
         Err(error) => return Err(error),
@@ -89,7 +118,16 @@ async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
         ("capability", print::text(&row, "capability")),
         ("cost", cost_cell(&row)),
         ("price source", print::text(&row, "price_source")),
-        ("quantity", format!("{} {}", print::text(&row, "quantity"), print::text(&row, "billing_unit")).trim().to_owned()),
+        (
+            "quantity",
+            format!(
+                "{} {}",
+                print::text(&row, "quantity"),
+                print::text(&row, "billing_unit")
+            )
+            .trim()
+            .to_owned(),
+        ),
         ("estimated", print::text(&row, "estimated_cost")),
         ("assets", print::text(&row, "asset_ids")),
         ("request id", print::text(&row, "provider_request_id")),
@@ -107,19 +145,26 @@ async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
     Ok(OK)
 }
 async fn cancel(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
-    let answer = client.post(&format!("/api/v1/generations/{}/cancel", segment(id)), &json!({})).await?;
+    let answer = client
+        .post(&format!("/api/v1/generations/{}/cancel", segment(id)), &json!({}))
+        .await?;
     let cancelled = answer.get("cancelled").and_then(Value::as_bool).unwrap_or(false);
     if json {
         print::json_line(&answer)?;
     } else if cancelled {
         print::line(&format!("Generation {id} is cancelled. It may still be billed."))?;
     } else {
-        print::line(&format!("Generation {id} was not cancelled: {}.", print::text(&answer, "error")))?;
+        print::line(&format!(
+            "Generation {id} was not cancelled: {}.",
+            print::text(&answer, "error")
+        ))?;
     }
     Ok(if cancelled { OK } else { FAILED })
 }
 /// An id as one segment of a path.
 #[must_use]
 pub fn segment(id: &str) -> String {
-    url::form_urlencoded::byte_serialize(id.as_bytes()).collect::<String>().replace('+', "%20")
+    url::form_urlencoded::byte_serialize(id.as_bytes())
+        .collect::<String>()
+        .replace('+', "%20")
 }

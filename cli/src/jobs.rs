@@ -48,12 +48,17 @@ async fn list(client: &Client, status: Option<String>, listing: &Listing) -> any
             print::duration(row, "duration_ms"),
         ]
     };
-    print::table(&["id", "name", "status", "results", "cost", "created", "took"], rows.iter().map(cells).collect())?;
+    print::table(
+        &["id", "name", "status", "results", "cost", "created", "took"],
+        rows.iter().map(cells).collect(),
+    )?;
     Ok(OK)
 }
 /// The cost of a run, with what is unknown of it.
 pub(crate) fn cost_of(job: &Value) -> String {
-    let Some(cost) = job.get("cost") else { return String::new() };
+    let Some(cost) = job.get("cost") else {
+        return String::new();
+    };
     let mut text = print::cost(&print::text(cost, "amount"), &print::text(cost, "currency"));
     for (key, word) in [("unpriced", "unpriced"), ("running", "running")] {
         let count = cost.get(key).and_then(Value::as_i64).unwrap_or(0);
@@ -66,7 +71,11 @@ pub(crate) fn cost_of(job: &Value) -> String {
 async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
     let job = match client.get(&format!("/api/v1/jobs/{}", segment(id)), &[]).await {
         Ok(job) => job,
-        Err(error) if error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == 404) => {
+        Err(error)
+            if error
+                .downcast_ref::<Refused>()
+                .is_some_and(|refused| refused.status == 404) =>
+        {
             anyhow::bail!("Job {id} was not found.")
         }
         Err(error) => return Err(error),
@@ -101,7 +110,11 @@ pub(crate) fn issue_line(issue: &Value) -> String {
     let (code, message) = (print::text(issue, "code"), print::text(issue, "message"));
     let place = [print::text(issue, "node_id"), print::text(issue, "property")];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
-    if place.is_empty() { format!("{code}: {message}") } else { format!("{code} [{}]: {message}", place.join(".")) }
+    if place.is_empty() {
+        format!("{code}: {message}")
+    } else {
+        format!("{code} [{}]: {message}", place.join("."))
+    }
 }
 async fn events(client: &Client, id: &str, after: i64) -> anyhow::Result<u8> {
     let mut events = std::pin::pin!(client.events(&segment(id), after));
@@ -111,14 +124,21 @@ async fn events(client: &Client, id: &str, after: i64) -> anyhow::Result<u8> {
     Ok(OK)
 }
 async fn cancel(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
-    let answer = client.post(&format!("/api/v1/jobs/{}/cancel", segment(id)), &json!({})).await?;
+    let answer = client
+        .post(&format!("/api/v1/jobs/{}/cancel", segment(id)), &json!({}))
+        .await?;
     let cancelled = answer.get("cancelled").and_then(Value::as_bool).unwrap_or(false);
     if json {
         print::json_line(&answer)?;
     } else if cancelled {
-        print::line(&format!("Job {id} is being cancelled. What was bought is kept, and may be billed."))?;
+        print::line(&format!(
+            "Job {id} is being cancelled. What was bought is kept, and may be billed."
+        ))?;
     } else {
-        print::line(&format!("Job {id} was not cancelled: it is {}.", print::text(&answer, "status")))?;
+        print::line(&format!(
+            "Job {id} was not cancelled: it is {}.",
+            print::text(&answer, "status")
+        ))?;
     }
     Ok(if cancelled { OK } else { FAILED })
 }

@@ -5,11 +5,11 @@
 //! very process started: there is one way in.
 
 pub mod args;
+pub mod assets;
 pub mod client;
 pub mod costs;
 pub mod generations;
 pub mod jobs;
-pub mod assets;
 pub mod print;
 pub mod run;
 pub mod server;
@@ -42,7 +42,9 @@ pub async fn main(cli: Cli) -> anyhow::Result<ExitCode> {
                 Command::Run(run) => run::run(&server.client(), run).await,
                 Command::Check(check) => run::check(&server.client(), check).await,
                 Command::Jobs(jobs) => jobs::jobs(&server.client(), jobs).await,
-                Command::Generations(generations) => generations::generations(&server.client(), generations).await,
+                Command::Generations(generations) => {
+                    generations::generations(&server.client(), generations).await
+                }
                 Command::Costs(costs) => costs::costs(&server.client(), costs).await,
                 Command::Assets(assets) => assets::assets(&server.client(), assets).await,
             };

@@ -21,9 +21,11 @@ fn main() -> ExitCode {
 /// Says what went wrong, with its causes, and nothing else: no backtrace.
 fn failed(error: &anyhow::Error) -> ExitCode {
     // A reader of stdout that went away (`| head`) is no failure to talk about.
-    if error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(|cause| {
-        cause.kind() == std::io::ErrorKind::BrokenPipe
-    }) {
+    if error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+    {
         return ExitCode::SUCCESS;
     }
     let causes: Vec<String> = error.chain().map(ToString::to_string).collect();

@@ -30,7 +30,9 @@ pub fn line(text: &str) -> anyhow::Result<()> {
 /// Stdout cannot be written.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(header.iter().map(|name| name.to_uppercase()));
+    table
+        .load_style(presets::NOTHING)
+        .set_header(header.iter().map(|name| name.to_uppercase()));
     if std::io::stdout().is_terminal() {
         table.set_content_arrangement(ContentArrangement::Dynamic);
     }
@@ -54,9 +56,11 @@ pub fn text(value: &Value, key: &str) -> String {
     match value.get(key) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(values)) if values.iter().all(Value::is_string) => {
-            values.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(",")
-        }
+        Some(Value::Array(values)) if values.iter().all(Value::is_string) => values
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join(","),
         Some(other) => other.to_string(),
     }
 }
@@ -72,9 +76,16 @@ pub fn cost(amount: &str, currency: &str) -> String {
 /// Milliseconds as people read them.
 #[must_use]
 pub fn duration(value: &Value, key: &str) -> String {
-    value.get(key).and_then(Value::as_f64).map_or_else(String::new, |ms| {
-        if ms < 1_000.0 { format!("{ms:.0} ms") } else { format!("{:.1} s", ms / 1_000.0) }
-    })
+    value
+        .get(key)
+        .and_then(Value::as_f64)
+        .map_or_else(String::new, |ms| {
+            if ms < 1_000.0 {
+                format!("{ms:.0} ms")
+            } else {
+                format!("{:.1} s", ms / 1_000.0)
+            }
+        })
 }
 /// A limit from the command line.
 ///

@@ -28,7 +28,13 @@ const MAX_FILE: u64 = 32 * 1024 * 1024;
 /// # Errors
 /// The file cannot be read, the server refused it or cannot be reached.
 pub async fn run(client: &Client, command: Run) -> anyhow::Result<u8> {
-    let Run { file, params, json, out, job_id } = command;
+    let Run {
+        file,
+        params,
+        json,
+        out,
+        job_id,
+    } = command;
     let workflow = read_workflow(&file).await?;
     let params = params::parse(&params, &workflow)?;
     let mut body = json!({"workflow": workflow, "params": params, "name": name_of(&workflow, &file)});
@@ -44,11 +50,13 @@ pub async fn run(client: &Client, command: Run) -> anyhow::Result<u8> {
     } else {
         show(&summary)?;
     }
-    Ok(match (interrupted, summary.get("status").and_then(Value::as_str)) {
-        (true, _) => INTERRUPTED,
-        (false, Some("completed")) => OK,
-        (false, _) => FAILED,
-    })
+    Ok(
+        match (interrupted, summary.get("status").and_then(Value::as_str)) {
+            (true, _) => INTERRUPTED,
+            (false, Some("completed")) => OK,
+            (false, _) => FAILED,
+        },
+    )
 }
 /// Says all that is wrong with a workflow file.
 ///
@@ -58,8 +66,14 @@ pub async fn check(client: &Client, command: Check) -> anyhow::Result<u8> {
     let Check { file, params, json } = command;
     let workflow = read_workflow(&file).await?;
     let params = params::parse(&params, &workflow)?;
-    let answer = client.post("/api/v1/check", &json!({"workflow": workflow, "params": params})).await?;
-    let issues = answer.get("issues").and_then(Value::as_array).cloned().unwrap_or_default();
+    let answer = client
+        .post("/api/v1/check", &json!({"workflow": workflow, "params": params}))
+        .await?;
+    let issues = answer
+        .get("issues")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if json {
         print::json_line(&answer)?;
     } else if issues.is_empty() {
@@ -73,14 +87,25 @@ pub async fn check(client: &Client, command: Check) -> anyhow::Result<u8> {
 }
 async fn read_workflow(file: &Path) -> anyhow::Result<Value> {
     let name = file.display();
-    let size = tokio::fs::metadata(file).await.with_context(|| format!("cannot read {name}"))?.len();
-    anyhow::ensure!(size <= MAX_FILE, "{name} has {size} bytes; a workflow has at most {MAX_FILE}");
-    let text = tokio::fs::read(file).await.with_context(|| format!("cannot read {name}"))?;
+    let size = tokio::fs::metadata(file)
+        .await
+        .with_context(|| format!("cannot read {name}"))?
+        .len();
+    anyhow::ensure!(
+        size <= MAX_FILE,
+        "{name} has {size} bytes; a workflow has at most {MAX_FILE}"
+    );
+    let text = tokio::fs::read(file)
+        .await
+        .with_context(|| format!("cannot read {name}"))?;
     serde_json::from_slice(&text).with_context(|| format!("{name} is not JSON"))
 }
 fn name_of(workflow: &Value, file: &Path) -> String {
     match print::text(workflow, "name") {
-        name if name.is_empty() => file.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default(),
+        name if name.is_empty() => file
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default(),
         name => name,
     }
 }
@@ -115,13 +140,26 @@ async fn follow(client: &Client, id: &str, json: bool, workflow: &Value) -> anyh
 async fn summarise(client: &Client, id: &str, out: Option<&Path>) -> anyhow::Result<Value> {
     let by_job = [("job_id", id.to_owned())];
     let job = client.get(&format!("/api/v1/jobs/{}", segment(id)), &[]).await?;
-    let mut made = client.list("/api/v1/assets", "assets", &by_job, usize::MAX).await?;
+    let mut made = client
+        .list("/api/v1/assets", "assets", &by_job, usize::MAX)
+        .await?;
     made.sort_by_key(|asset| {
         let number = |key: &str| asset.get(key).and_then(Value::as_i64).unwrap_or(i64::MAX);
-        (print::text(asset, "node_id"), number("index"), print::text(asset, "handle"), number("element"))
+        (
+            print::text(asset, "node_id"),
+            number("index"),
+            print::text(asset, "handle"),
+            number("element"),
+        )
     });
-    let generations = client.list("/api/v1/generations", "generations", &by_job, usize::MAX).await?;
-    let ids: Vec<Value> = generations.iter().rev().filter_map(|row| row.get("id").cloned()).collect();
+    let generations = client
+        .list("/api/v1/generations", "generations", &by_job, usize::MAX)
+        .await?;
+    let ids: Vec<Value> = generations
+        .iter()
+        .rev()
+        .filter_map(|row| row.get("id").cloned())
+        .collect();
     let mut artifacts = Vec::new();
     for asset in &made {
         let path = match out {
@@ -148,35 +186,70 @@ async fn summarise(client: &Client, id: &str, out: Option<&Path>) -> anyhow::Res
 }
 /// Copies an asset into a folder under a name for people.
 async fn export(client: &Client, asset: &Value, folder: &Path) -> anyhow::Result<PathBuf> {
-    tokio::fs::create_dir_all(folder).await.with_context(|| format!("cannot make {}", folder.display()))?;
+    tokio::fs::create_dir_all(folder)
+        .await
+        .with_context(|| format!("cannot make {}", folder.display()))?;
     let name = print::text(asset, "name");
-    let extension = Path::new(&name).extension().map(|ext| ext.to_string_lossy().into_owned());
+    let extension = Path::new(&name)
+        .extension()
+        .map(|ext| ext.to_string_lossy().into_owned());
     let safe = |text: String| text.replace(|c: char| !c.is_alphanumeric() && c != '-' && c != '_', "_");
-    let mut file = format!("{}-{}", safe(print::text(asset, "node_id")), print::text(asset, "index"));
-    if asset.get("element").and_then(Value::as_i64).is_some_and(|element| element > 0) {
+    let mut file = format!(
+        "{}-{}",
+        safe(print::text(asset, "node_id")),
+        print::text(asset, "index")
+    );
+    if asset
+        .get("element")
+        .and_then(Value::as_i64)
+        .is_some_and(|element| element > 0)
+    {
         file.push_str(&format!("-{}", print::text(asset, "element")));
     }
-    let path = folder.join(format!("{file}.{}", extension.unwrap_or_else(|| "bin".to_owned())));
+    let path = folder.join(format!(
+        "{file}.{}",
+        extension.unwrap_or_else(|| "bin".to_owned())
+    ));
     assets::save(client, &print::text(asset, "id"), &path).await?;
     Ok(path)
 }
 /// The artifacts with their files, and what the run cost.
 fn show(summary: &Value) -> anyhow::Result<()> {
-    let artifacts = summary.get("artifacts").and_then(Value::as_array).cloned().unwrap_or_default();
+    let artifacts = summary
+        .get("artifacts")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if !artifacts.is_empty() {
         let cells = |artifact: &Value| {
-            ["node_id", "index", "content_type", "path"].iter().map(|key| print::text(artifact, key)).collect()
+            ["node_id", "index", "content_type", "path"]
+                .iter()
+                .map(|key| print::text(artifact, key))
+                .collect()
         };
-        print::table(&["node", "index", "type", "file"], artifacts.iter().map(cells).collect())?;
+        print::table(
+            &["node", "index", "type", "file"],
+            artifacts.iter().map(cells).collect(),
+        )?;
     }
     let cost = summary.get("cost").cloned().unwrap_or_default();
     let amount = print::cost(&print::text(&cost, "amount"), &print::text(&cost, "currency"));
-    let calls = summary.get("generations").and_then(Value::as_array).map_or(0, Vec::len);
+    let calls = summary
+        .get("generations")
+        .and_then(Value::as_array)
+        .map_or(0, Vec::len);
     let unpriced = cost.get("unpriced").and_then(Value::as_i64).unwrap_or(0);
-    let unpriced = if unpriced > 0 { format!(", {unpriced} unpriced") } else { String::new() };
+    let unpriced = if unpriced > 0 {
+        format!(", {unpriced} unpriced")
+    } else {
+        String::new()
+    };
     let status = print::text(summary, "status");
     let id = print::text(summary, "job_id");
-    print::line(&format!("{status}: {} artifacts, {calls} generations, {amount}{unpriced} (job {id})", artifacts.len()))?;
+    print::line(&format!(
+        "{status}: {} artifacts, {calls} generations, {amount}{unpriced} (job {id})",
+        artifacts.len()
+    ))?;
     let error = print::text(summary, "error");
     if !error.is_empty() {
         eprintln_line(&format!("error: {error}"));

@@ -70,20 +70,34 @@ impl Server {
             }
             if !told {
                 told = true;
-                crate::up::say(&format!("another atelier works on {}; waiting for it", folder.display()));
+                crate::up::say(&format!(
+                    "another atelier works on {}; waiting for it",
+                    folder.display()
+                ));
             }
-            anyhow::ensure!(tokio::time::Instant::now() < deadline, "{} is still in use", folder.display());
+            anyhow::ensure!(
+                tokio::time::Instant::now() < deadline,
+                "{} is still in use",
+                folder.display()
+            );
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
     async fn start(place: &Place, lock: DataLock) -> anyhow::Result<Self> {
         crate::up::logging(place, "warn")?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let options =
-            Options { data: lock.folder.clone(), config: place.config.clone(), listener, overrides: Vec::new() };
+        let options = Options {
+            data: lock.folder.clone(),
+            config: place.config.clone(),
+            listener,
+            overrides: Vec::new(),
+        };
         let stack = Stack::start(options).await?;
         let client = Client::new(stack.url().clone())?;
-        Ok(Self { client, own: Some(Own { stack, lock }) })
+        Ok(Self {
+            client,
+            own: Some(Own { stack, lock }),
+        })
     }
     /// A client of it.
     #[must_use]
@@ -104,15 +118,22 @@ impl DataLock {
     /// # Errors
     /// The folder cannot be made or locked.
     pub fn take(folder: &Path) -> anyhow::Result<Option<Self>> {
-        std::fs::create_dir_all(folder).with_context(|| format!("cannot make the data folder {}", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the data folder {}", folder.display()))?;
         let folder = folder.canonicalize()?;
         let path = folder.join(LOCK);
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
         let file = file.with_context(|| format!("cannot open {}", path.display()))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { folder, _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error).with_context(|| format!("cannot lock {}", path.display())),
+            Err(TryLockError::Error(error)) => {
+                Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            }
         }
     }
     /// The folder.
@@ -125,7 +146,10 @@ impl DataLock {
     /// # Errors
     /// The folder cannot be written.
     pub fn announce(&self, url: &Url) -> anyhow::Result<()> {
-        let address = Address { url: url.clone(), pid: std::process::id() };
+        let address = Address {
+            url: url.clone(),
+            pid: std::process::id(),
+        };
         let partial = self.folder.join(format!("{ADDRESS}.part"));
         std::fs::write(&partial, serde_json::to_vec(&address)?)?;
         std::fs::rename(partial, self.folder.join(ADDRESS))?;
@@ -151,7 +175,13 @@ pub fn data_folder(place: &Place) -> anyhow::Result<PathBuf> {
     if let Some(folder) = &place.data {
         return Ok(folder.clone());
     }
-    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let variable = |name: &str| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let base = variable("XDG_DATA_HOME").or_else(|| variable("HOME").map(|home| home.join(".local/share")));
-    Ok(base.context("no home folder: name a data folder with --data")?.join("atelier"))
+    Ok(base
+        .context("no home folder: name a data folder with --data")?
+        .join("atelier"))
 }

@@ -25,7 +25,15 @@ use uuid::Uuid;
 pub const DRAIN: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Sections that a settings file may have.
-const SECTIONS: &[&str] = &["tracker", "assets", "provider", "kernel", "gateway", "telemetry", "process"];
+const SECTIONS: &[&str] = &[
+    "tracker",
+    "assets",
+    "provider",
+    "kernel",
+    "gateway",
+    "telemetry",
+    "process",
+];
 
 /// What a stack is started with.
 pub struct Options {
@@ -51,7 +59,12 @@ impl Stack {
     /// # Errors
     /// Settings that are wrong, a store that cannot be opened.
     pub async fn start(options: Options) -> anyhow::Result<Self> {
-        let Options { data, config, listener, overrides } = options;
+        let Options {
+            data,
+            config,
+            listener,
+            overrides,
+        } = options;
         let tasks = Tasks::new();
         let mut deps = Deps {
             peers: Peers::default(),
@@ -78,7 +91,12 @@ impl Stack {
                 tracing::error!(error = &error as &dyn std::error::Error, "the gateway ended");
             }
         }));
-        Ok(Self { tasks, url, peers: deps.peers, signer: deps.signer })
+        Ok(Self {
+            tasks,
+            url,
+            peers: deps.peers,
+            signer: deps.signer,
+        })
     }
     /// Address of the gateway.
     #[must_use]
@@ -117,11 +135,16 @@ fn variable_of(key: &str) -> String {
 async fn join<C: Component>(deps: &mut Deps, loader: &Loader, name: &'static str) -> anyhow::Result<()> {
     let settings = loader.load::<C::Settings>()?.settings;
     let component = C::build(settings, deps).await.with_context(|| C::NAME)?;
-    deps.peers.insert(name, channel::local(component.routes(), &deps.signer));
+    deps.peers
+        .insert(name, channel::local(component.routes(), &deps.signer));
     let tasks = deps.tasks.clone();
     drop(deps.tasks.spawn(C::NAME, async move {
         if let Err(error) = component.run(&tasks).await {
-            tracing::error!(service = C::NAME, error = &error as &dyn std::error::Error, "a service ended");
+            tracing::error!(
+                service = C::NAME,
+                error = &error as &dyn std::error::Error,
+                "a service ended"
+            );
         }
     }));
     Ok(())

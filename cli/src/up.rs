@@ -21,18 +21,34 @@ pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
     logging(place, "info")?;
     let folder = data_folder(place)?;
     let Some(lock) = DataLock::take(&folder)? else {
-        bail!("another atelier works on {}; stop it, or name another folder with --data", folder.display());
+        bail!(
+            "another atelier works on {}; stop it, or name another folder with --data",
+            folder.display()
+        );
     };
     if !up.listen.ip().is_loopback() {
-        bail!("--listen {}: without authentication the server listens on a loopback address only", up.listen);
+        bail!(
+            "--listen {}: without authentication the server listens on a loopback address only",
+            up.listen
+        );
     }
-    let listener = TcpListener::bind(up.listen).await.with_context(|| format!("cannot listen on {}", up.listen))?;
+    let listener = TcpListener::bind(up.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", up.listen))?;
     let mut stop = Stop::new()?;
-    let options =
-        Options { data: lock.folder().to_owned(), config: place.config.clone(), listener, overrides: Vec::new() };
+    let options = Options {
+        data: lock.folder().to_owned(),
+        config: place.config.clone(),
+        listener,
+        overrides: Vec::new(),
+    };
     let stack = Stack::start(options).await?;
     lock.announce(stack.url())?;
-    say(&format!("atelier is ready at {} (data in {})", stack.url(), lock.folder().display()));
+    say(&format!(
+        "atelier is ready at {} (data in {})",
+        stack.url(),
+        lock.folder().display()
+    ));
     stop.asked().await;
     say("stopping; once more ends at once");
     tokio::select! {
@@ -50,7 +66,10 @@ struct Stop {
 impl Stop {
     fn new() -> std::io::Result<Self> {
         let interrupt = tokio::signal::unix::signal(SignalKind::interrupt())?;
-        Ok(Self { interrupt, terminate: tokio::signal::unix::signal(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt,
+            terminate: tokio::signal::unix::signal(SignalKind::terminate())?,
+        })
     }
     async fn asked(&mut self) {
         tokio::select! {

@@ -74,7 +74,9 @@ pub struct ParseIdError;
 impl<K> FromStr for Id<K> {
     type Err = ParseIdError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Uuid::parse_str(text).map(Self::from_uuid).map_err(|_| ParseIdError)
+        Uuid::parse_str(text)
+            .map(Self::from_uuid)
+            .map_err(|_| ParseIdError)
     }
 }
 impl<K> serde::Serialize for Id<K> {

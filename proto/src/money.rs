@@ -24,7 +24,10 @@ impl Money {
     /// An amount, rounded half-even to nine digits.
     #[must_use]
     pub fn new(amount: Decimal, currency: impl Into<String>) -> Self {
-        Self { amount: round(amount), currency: currency.into() }
+        Self {
+            amount: round(amount),
+            currency: currency.into(),
+        }
     }
     /// An amount in US dollars.
     #[must_use]
@@ -55,7 +58,10 @@ pub fn short(amount: Decimal) -> String {
 }
 impl From<&Money> for v1::Money {
     fn from(money: &Money) -> Self {
-        Self { amount: exact(money.amount), currency: money.currency.clone() }
+        Self {
+            amount: exact(money.amount),
+            currency: money.currency.clone(),
+        }
     }
 }
 impl TryFrom<&v1::Money> for Money {
@@ -65,7 +71,10 @@ impl TryFrom<&v1::Money> for Money {
         if currency.is_empty() {
             return Err(MoneyError);
         }
-        Ok(Self::new(amount.parse().map_err(|_| MoneyError)?, currency.clone()))
+        Ok(Self::new(
+            amount.parse().map_err(|_| MoneyError)?,
+            currency.clone(),
+        ))
     }
 }
 

@@ -132,7 +132,15 @@ impl Problem {
 }
 impl From<Problem> for Status {
     fn from(problem: Problem) -> Self {
-        let Problem { code, reason, message, domain, metadata, fields, retry_after } = problem;
+        let Problem {
+            code,
+            reason,
+            message,
+            domain,
+            metadata,
+            fields,
+            retry_after,
+        } = problem;
         let mut details = ErrorDetails::new();
         details.set_error_info(reason, domain, metadata);
         for (name, wrong) in fields {
@@ -147,5 +155,8 @@ impl From<Problem> for Status {
 /// The reason of a status of ours, or the empty text.
 #[must_use]
 pub fn reason_of(status: &Status) -> String {
-    status.get_details_error_info().map(|info| info.reason).unwrap_or_default()
+    status
+        .get_details_error_info()
+        .map(|info| info.reason)
+        .unwrap_or_default()
 }

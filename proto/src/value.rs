@@ -60,8 +60,9 @@ pub struct MediaRef {
 }
 
 /// Kinds of references that are media when they carry `uri`, `data` or `asset_id`.
-pub const MEDIA_KINDS: &[&str] =
-    &["image", "audio", "video", "text", "html", "document", "model_3d", "folder", "sketch", "timeline"];
+pub const MEDIA_KINDS: &[&str] = &[
+    "image", "audio", "video", "text", "html", "document", "model_3d", "folder", "sketch", "timeline",
+];
 
 impl Value {
     /// A list.
@@ -82,12 +83,20 @@ impl Value {
     /// The text, if this is text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        if let Self::Str(text) = self { Some(text) } else { None }
+        if let Self::Str(text) = self {
+            Some(text)
+        } else {
+            None
+        }
     }
     /// The truth value, if this is one.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
-        if let Self::Bool(value) = self { Some(*value) } else { None }
+        if let Self::Bool(value) = self {
+            Some(*value)
+        } else {
+            None
+        }
     }
     /// The integer, if this is one or a whole double.
     #[must_use]
@@ -103,7 +112,10 @@ impl Value {
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
-            #[expect(clippy::cast_precision_loss, reason = "a number for arithmetic, not for storing")]
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "a number for arithmetic, not for storing"
+            )]
             Self::Int(value) => Some(*value as f64),
             Self::Float(value) => Some(*value),
             _ => None,
@@ -112,17 +124,29 @@ impl Value {
     /// The list, if this is one.
     #[must_use]
     pub fn as_list(&self) -> Option<&[Self]> {
-        if let Self::List(values) = self { Some(values) } else { None }
+        if let Self::List(values) = self {
+            Some(values)
+        } else {
+            None
+        }
     }
     /// The map, if this is one.
     #[must_use]
     pub fn as_map(&self) -> Option<&Map> {
-        if let Self::Map(map) = self { Some(map) } else { None }
+        if let Self::Map(map) = self {
+            Some(map)
+        } else {
+            None
+        }
     }
     /// The reference, if this is one.
     #[must_use]
     pub fn as_media(&self) -> Option<&MediaRef> {
-        if let Self::Media(media) = self { Some(media) } else { None }
+        if let Self::Media(media) = self {
+            Some(media)
+        } else {
+            None
+        }
     }
     /// Whether this is null.
     #[must_use]
@@ -168,10 +192,20 @@ impl Value {
             Self::Str(text) => 16 + text.len(),
             Self::Bytes(bytes) => 16 + bytes.len(),
             Self::List(values) => 32 + values.iter().map(Self::weight).sum::<usize>(),
-            Self::Map(map) => 32 + map.iter().map(|(key, value)| key.len() + value.weight()).sum::<usize>(),
+            Self::Map(map) => {
+                32 + map
+                    .iter()
+                    .map(|(key, value)| key.len() + value.weight())
+                    .sum::<usize>()
+            }
             Self::Media(media) => {
-                64 + media.uri.len() + media.data.as_ref().map_or(0, Bytes::len)
-                    + media.extra.iter().map(|(key, value)| key.len() + value.weight()).sum::<usize>()
+                64 + media.uri.len()
+                    + media.data.as_ref().map_or(0, Bytes::len)
+                    + media
+                        .extra
+                        .iter()
+                        .map(|(key, value)| key.len() + value.weight())
+                        .sum::<usize>()
             }
         }
     }

@@ -21,15 +21,23 @@ fn services_use_contracts_and_plumbing_and_never_each_other() -> anyhow::Result<
     let edges = edges()?;
     assert!(edges.len() >= 9, "only {} crates were found", edges.len());
     for (name, allowed) in ALLOWED {
-        let used = edges.get(*name).with_context(|| format!("{name} is not a crate"))?;
+        let used = edges
+            .get(*name)
+            .with_context(|| format!("{name} is not a crate"))?;
         let ours = used.iter().filter(|used| used.starts_with("atelier-"));
         let wrong: Vec<_> = ours.filter(|used| !allowed.contains(&used.as_str())).collect();
         assert!(wrong.is_empty(), "{name} must not use {wrong:?}");
     }
     for (name, used) in &edges {
         let stores = used.iter().any(|used| used == "sea-orm");
-        assert!(!stores || !matches!(name.as_str(), "atelier-gateway" | "atelier-provider" | "atelier-proto"),
-            "{name} owns no tables");
+        assert!(
+            !stores
+                || !matches!(
+                    name.as_str(),
+                    "atelier-gateway" | "atelier-provider" | "atelier-proto"
+                ),
+            "{name} owns no tables"
+        );
     }
     Ok(())
 }
@@ -39,7 +47,10 @@ fn no_service_calls_back_to_one_that_is_before_it() -> anyhow::Result<()> {
     let allowed: &[(&str, &[&str])] = &[
         ("tracker-svc", &[]),
         ("asset-svc", &[]),
-        ("provider-svc", &["generation_service_client", "asset_service_client"]),
+        (
+            "provider-svc",
+            &["generation_service_client", "asset_service_client"],
+        ),
         ("kernel-svc", &["provider_service_client", "asset_service_client"]),
     ];
     let mut seen = 0;
@@ -64,13 +75,28 @@ fn edges() -> anyhow::Result<BTreeMap<String, Vec<String>>> {
         .current_dir(atelier_tests::process::root())
         .output()?;
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
-    let packages = metadata.get("packages").and_then(Value::as_array).context("no packages")?;
-    let text = |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let packages = metadata
+        .get("packages")
+        .and_then(Value::as_array)
+        .context("no packages")?;
+    let text = |value: &Value, key: &str| {
+        value
+            .get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     Ok(packages
         .iter()
         .map(|package| {
-            let used = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
-            let used = used.filter(|used| used.get("kind").is_none_or(Value::is_null)).map(|used| text(used, "name"));
+            let used = package
+                .get("dependencies")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            let used = used
+                .filter(|used| used.get("kind").is_none_or(Value::is_null))
+                .map(|used| text(used, "name"));
             (text(package, "name"), used.collect())
         })
         .collect())

@@ -24,10 +24,21 @@ async fn w_075_k_203_g_002_a_failing_item_ends_the_node_and_keeps_what_was_made(
         .collect();
     assert_eq!(made, [0, 1]);
     let nodes = of_type(&frames, "node_update");
-    assert!(nodes.iter().any(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "error"));
-    assert!(!nodes.iter().any(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "completed"));
+    assert!(
+        nodes
+            .iter()
+            .any(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "error")
+    );
+    assert!(
+        !nodes
+            .iter()
+            .any(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "completed")
+    );
     let rows = stack.of_job("generations", id).await?;
-    let failed: Vec<_> = rows.iter().filter(|row| text(row, "status") == "failed").collect();
+    let failed: Vec<_> = rows
+        .iter()
+        .filter(|row| text(row, "status") == "failed")
+        .collect();
     assert_eq!(failed.len(), 1);
     assert!(!text(failed[0], "error").is_empty());
     assert_eq!(failed[0]["cost"], json!(null), "unknown is not zero");
@@ -36,13 +47,22 @@ async fn w_075_k_203_g_002_a_failing_item_ends_the_node_and_keeps_what_was_made(
 }
 #[tokio::test(flavor = "multi_thread")]
 async fn g_003_a_failure_that_is_billed_is_counted() -> anyhow::Result<()> {
-    let overrides = [("provider.sketch.fail_match", "bad apple"), ("provider.sketch.bill_on_failure", "true")];
+    let overrides = [
+        ("provider.sketch.fail_match", "bad apple"),
+        ("provider.sketch.bill_on_failure", "true"),
+    ];
     let stack = TestStack::with(&overrides).await?;
     let job = stack.run(&fan_out(&SIX, json!({})), json!({})).await?;
     assert_eq!(text(&job, "status"), "failed");
     let rows = stack.of_job("generations", text(&job, "id")).await?;
-    let failed = rows.iter().find(|row| text(row, "status") == "failed").expect("a failed row");
-    assert_eq!((text(failed, "cost"), text(failed, "price_source")), ("0.04", "provider"));
+    let failed = rows
+        .iter()
+        .find(|row| text(row, "status") == "failed")
+        .expect("a failed row");
+    assert_eq!(
+        (text(failed, "cost"), text(failed, "price_source")),
+        ("0.04", "provider")
+    );
     let costs = stack.client().get("/api/v1/costs", &[]).await?;
     assert_eq!(costs["total"]["amount"], json!("0.12"));
     stack.stop().await;

@@ -13,27 +13,39 @@ use tokio::io::AsyncWriteExt;
 
 /// Python with the published packages, made by the test script.
 fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("ATELIER_PYTHON").map_or_else(|| root().join(".tools/python/bin/python"), PathBuf::from);
+    let python = std::env::var_os("ATELIER_PYTHON")
+        .map_or_else(|| root().join(".tools/python/bin/python"), PathBuf::from);
     python.exists().then_some(python)
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn w_013_w_310_w_311_published_message_types_accept_our_frames() -> anyhow::Result<()> {
     let Some(python) = python() else {
-        assert!(std::env::var_os("CI").is_none(), "the published message types are not installed");
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "the published message types are not installed"
+        );
         println!("the published message types are not installed: not compared");
         return Ok(());
     };
     let stack = TestStack::with(&[("provider.sketch.fail_match", "bad apple")]).await?;
     let graphs = [
-        ("six", fan_out(&["one", "two", "three", "four", "five", "six"], json!({"progress": 3}))),
+        (
+            "six",
+            fan_out(
+                &["one", "two", "three", "four", "five", "six"],
+                json!({"progress": 3}),
+            ),
+        ),
         ("fails", fan_out(&["one", "bad apple"], json!({}))),
         ("example", example("text-to-speech")?["graph"].clone()),
     ];
     let mut lines = String::new();
     for (job_id, graph) in graphs {
         let mut socket = Socket::binary(stack.client().base()).await?;
-        socket.send(&json!({"command": "run_job", "data": {"job_id": job_id, "graph": graph}})).await?;
+        socket
+            .send(&json!({"command": "run_job", "data": {"job_id": job_id, "graph": graph}}))
+            .await?;
         for frame in socket.frames_of(job_id).await? {
             if text(&frame, "type") == "edge_update" {
                 assert_eq!(frame["workflow_id"], json!(""), "readers want a text there");

@@ -26,7 +26,8 @@ const FILES: &[&str] = &[
 
 #[tokio::test(flavor = "multi_thread")]
 async fn public_workflow_files_run_over_the_socket() -> anyhow::Result<()> {
-    let folder = std::env::var_os("ATELIER_WORKFLOWS").map_or_else(|| root().join("../shared/workflows"), PathBuf::from);
+    let folder = std::env::var_os("ATELIER_WORKFLOWS")
+        .map_or_else(|| root().join("../shared/workflows"), PathBuf::from);
     if !folder.exists() {
         println!("no public workflow files beside the project");
         return Ok(());
@@ -36,7 +37,9 @@ async fn public_workflow_files_run_over_the_socket() -> anyhow::Result<()> {
         let file: Value = serde_json::from_slice(&fs::read(folder.join(name).with_extension("json"))?)?;
         let graph = file.get("graph").unwrap_or(&file);
         let mut socket = stack.socket().await?;
-        socket.send(&json!({"command": "run_job", "data": {"job_id": name, "graph": graph, "params": {}}})).await?;
+        socket
+            .send(&json!({"command": "run_job", "data": {"job_id": name, "graph": graph, "params": {}}}))
+            .await?;
         let frames = socket.frames_of(name).await?;
         let last = frames.last().expect("frames");
         assert_eq!(text(last, "status"), "completed", "{name}: {last}");
@@ -49,10 +52,17 @@ async fn public_workflow_files_run_over_the_socket() -> anyhow::Result<()> {
         }
         let mut counts = std::collections::BTreeMap::<&str, Vec<i64>>::new();
         for frame in of_type(&frames, "generation_complete") {
-            counts.entry(text(frame, "node_id")).or_default().push(frame["index"].as_i64().unwrap_or(-1));
+            counts
+                .entry(text(frame, "node_id"))
+                .or_default()
+                .push(frame["index"].as_i64().unwrap_or(-1));
         }
         for (node, indexes) in counts {
-            assert_eq!(indexes, (0..i64::try_from(indexes.len())?).collect::<Vec<_>>(), "{name}: {node}");
+            assert_eq!(
+                indexes,
+                (0..i64::try_from(indexes.len())?).collect::<Vec<_>>(),
+                "{name}: {node}"
+            );
         }
     }
     stack.stop().await;

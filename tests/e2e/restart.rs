@@ -13,7 +13,11 @@ async fn runs_rows_assets_and_events_outlive_the_process() -> anyhow::Result<()>
     let again = stack.client().get(&format!("/api/v1/jobs/{id}"), &[]).await?;
     assert_eq!(text(&again, "status"), "completed");
     assert_eq!(again["cost"]["amount"], json!("0.24"));
-    assert_eq!(stack.frames(&id).await?, frames, "the events are the same, to the letter");
+    assert_eq!(
+        stack.frames(&id).await?,
+        frames,
+        "the events are the same, to the letter"
+    );
     assert_eq!(stack.of_job("generations", &id).await?.len(), 6);
     let assets = stack.of_job("assets", &id).await?;
     assert_eq!(assets.len(), 6);

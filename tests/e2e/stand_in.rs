@@ -8,7 +8,10 @@ use atelier_tests::{
 use serde_json::json;
 
 fn names_another() -> serde_json::Value {
-    fan_out(&["one"], json!({"model": {"type": "image_model", "provider": "openai", "id": "gpt-image-1"}}))
+    fan_out(
+        &["one"],
+        json!({"model": {"type": "image_model", "provider": "openai", "id": "gpt-image-1"}}),
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -17,10 +20,16 @@ async fn on_a_new_installation_the_offline_provider_stands_in_and_says_so() -> a
     let job = stack.run(&names_another(), json!({})).await?;
     assert_eq!(text(&job, "status"), "completed", "{job}");
     let rows = stack.of_job("generations", text(&job, "id")).await?;
-    assert_eq!((text(&rows[0], "provider"), text(&rows[0], "model")), ("sketch", "sketch-image"));
+    assert_eq!(
+        (text(&rows[0], "provider"), text(&rows[0], "model")),
+        ("sketch", "sketch-image")
+    );
     let frames = stack.frames(text(&job, "id")).await?;
     let told = of_type(&frames, "log_update");
-    assert!(told.iter().any(|line| text(line, "severity") == "warning" && text(line, "content").contains("openai")));
+    assert!(
+        told.iter()
+            .any(|line| text(line, "severity") == "warning" && text(line, "content").contains("openai"))
+    );
     stack.stop().await;
     Ok(())
 }

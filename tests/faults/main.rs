@@ -10,14 +10,25 @@ use serde_json::{Value, json};
 const SIX: [&str; 6] = ["one", "two", "three", "four", "five", "six"];
 
 async fn rows(server: &Server, plural: &str, job_id: &str) -> anyhow::Result<Vec<Value>> {
-    server.client().list(&format!("/api/v1/{plural}"), plural, &[("job_id", job_id.to_owned())], 1_000).await
+    server
+        .client()
+        .list(
+            &format!("/api/v1/{plural}"),
+            plural,
+            &[("job_id", job_id.to_owned())],
+            1_000,
+        )
+        .await
 }
 /// Kills a server after so many artifacts of a run, starts another one on its folder, and compares the whole state.
 async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let server = Server::start(data.path(), &[]).await?;
     let graph = fan_out(&SIX, json!({"delay_ms": 120}));
-    server.client().post("/api/v1/jobs", &json!({"graph": graph, "job_id": "J"})).await?;
+    server
+        .client()
+        .post("/api/v1/jobs", &json!({"graph": graph, "job_id": "J"}))
+        .await?;
     let mut seen = BTreeSet::new();
     if artifacts > 0 {
         let mut events = std::pin::pin!(server.client().events("J", 0));
@@ -33,7 +44,14 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
     } else {
         let client = server.client().clone();
         until(|| async {
-            let rows = client.list("/api/v1/generations", "generations", &[("job_id", "J".to_owned())], 10).await;
+            let rows = client
+                .list(
+                    "/api/v1/generations",
+                    "generations",
+                    &[("job_id", "J".to_owned())],
+                    10,
+                )
+                .await;
             rows.is_ok_and(|rows| !rows.is_empty())
         })
         .within(Duration::from_secs(30))
@@ -45,7 +63,14 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
     let client = server.client().clone();
     until(|| async {
         let job = client.get("/api/v1/jobs/J", &[]).await;
-        let open = client.list("/api/v1/generations", "generations", &[("status", "running".to_owned())], 10).await;
+        let open = client
+            .list(
+                "/api/v1/generations",
+                "generations",
+                &[("status", "running".to_owned())],
+                10,
+            )
+            .await;
         job.is_ok_and(|job| text(&job, "status") == "failed") && open.is_ok_and(|open| open.is_empty())
     })
     .within(Duration::from_secs(30))
@@ -57,7 +82,10 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
     while let Some(event) = events.next().await {
         replayed.push(event?);
     }
-    let seqs: Vec<_> = replayed.iter().filter_map(|event| event["job_seq"].as_i64()).collect();
+    let seqs: Vec<_> = replayed
+        .iter()
+        .filter_map(|event| event["job_seq"].as_i64())
+        .collect();
     assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
     let made: Vec<&Value> = replayed
         .iter()
@@ -65,27 +93,49 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
         .collect();
     let indexes: Vec<_> = made.iter().filter_map(|event| event["index"].as_i64()).collect();
     assert_eq!(indexes, (0..i64::try_from(made.len())?).collect::<Vec<_>>());
-    let committed: BTreeSet<_> = made.iter().map(|event| text(&event["outputs"]["output"], "asset_id").to_owned()).collect();
+    let committed: BTreeSet<_> = made
+        .iter()
+        .map(|event| text(&event["outputs"]["output"], "asset_id").to_owned())
+        .collect();
     assert!(seen.is_subset(&committed), "what was shown is still there");
 
     let ledger = rows(&server, "generations", "J").await?;
     for row in &ledger {
         match text(row, "status") {
             "completed" => assert_eq!(row["asset_ids"].as_array().map(Vec::len), Some(1), "{row}"),
-            "interrupted" => assert!(row["cost"].is_null() && !row["metadata"]["interrupted_reason"].is_null(), "{row}"),
+            "interrupted" => assert!(
+                row["cost"].is_null() && !row["metadata"]["interrupted_reason"].is_null(),
+                "{row}"
+            ),
             other => panic!("a row is {other}: {row}"),
         }
     }
-    let completed = ledger.iter().filter(|row| text(row, "status") == "completed").count();
+    let completed = ledger
+        .iter()
+        .filter(|row| text(row, "status") == "completed")
+        .count();
     assert!(completed >= made.len(), "every artifact has a row that completed");
     for asset in rows(&server, "assets", "J").await? {
         let bytes = std::fs::read(text(&asset, "path"))?;
-        assert_eq!(Some(bytes.len()), asset["size_bytes"].as_u64().and_then(|size| usize::try_from(size).ok()));
-        assert!(bytes.starts_with(b"\x89PNG") && bytes.ends_with(b"IEND\xaeB`\x82"), "no file is half");
+        assert_eq!(
+            Some(bytes.len()),
+            asset["size_bytes"]
+                .as_u64()
+                .and_then(|size| usize::try_from(size).ok())
+        );
+        assert!(
+            bytes.starts_with(b"\x89PNG") && bytes.ends_with(b"IEND\xaeB`\x82"),
+            "no file is half"
+        );
     }
     assert!(leftovers(&data.path().join("blobs"))?.is_empty());
 
-    let again = client.post("/api/v1/jobs?wait=60", &json!({"graph": fan_out(&SIX, json!({}))})).await?;
+    let again = client
+        .post(
+            "/api/v1/jobs?wait=60",
+            &json!({"graph": fan_out(&SIX, json!({}))}),
+        )
+        .await?;
     assert_eq!(text(&again, "status"), "completed", "a second run works: {again}");
     assert_eq!(rows(&server, "assets", text(&again, "id")).await?.len(), 6);
     server.kill().await
@@ -93,7 +143,9 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
 /// Files of the store that are not finished.
 fn leftovers(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
-    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(found) };
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return Ok(found);
+    };
     for entry in entries {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();

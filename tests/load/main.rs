@@ -11,7 +11,11 @@ use atelier_tests::{
 use serde_json::{Value, json};
 
 fn seconds() -> Duration {
-    Duration::from_secs(if std::env::var_os("ATELIER_LOAD").is_some() { 10 } else { 1 })
+    Duration::from_secs(if std::env::var_os("ATELIER_LOAD").is_some() {
+        10
+    } else {
+        1
+    })
 }
 fn two_nodes() -> Value {
     graph(
@@ -27,7 +31,11 @@ fn chain(length: usize) -> Value {
     let mut edges = Vec::new();
     for at in 1..length {
         nodes.push(node(&format!("n{at}"), "nodetool.control.Reroute", json!({})));
-        edges.push(edge(&format!("e{at}"), &format!("n{}.output", at - 1), &format!("n{at}.input_value")));
+        edges.push(edge(
+            &format!("e{at}"),
+            &format!("n{}.output", at - 1),
+            &format!("n{at}.input_value"),
+        ));
     }
     graph(nodes, edges)
 }
@@ -50,12 +58,21 @@ fn fan_out(items: usize) -> Value {
 fn resident_mib(pid: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
+    line.split_whitespace()
+        .nth(1)?
+        .parse::<u64>()
+        .ok()
+        .map(|kib| kib / 1024)
 }
 async fn run_once(socket: &mut Socket, job_id: &str, graph: &Value) -> anyhow::Result<usize> {
-    socket.send(&json!({"command": "run_job", "data": {"job_id": job_id, "graph": graph}})).await?;
+    socket
+        .send(&json!({"command": "run_job", "data": {"job_id": job_id, "graph": graph}}))
+        .await?;
     let frames = socket.frames_of(job_id).await?;
-    let last = frames.last().map(|frame| text(frame, "status").to_owned()).unwrap_or_default();
+    let last = frames
+        .last()
+        .map(|frame| text(frame, "status").to_owned())
+        .unwrap_or_default();
     anyhow::ensure!(last == "completed", "{job_id} is {last}");
     Ok(frames.len())
 }
@@ -94,16 +111,23 @@ async fn bench_runs_and_executions_over_the_socket() -> anyhow::Result<()> {
             slowest = slowest.max(slow);
         }
         let rate = f64::from(u32::try_from(runs)?) / start.elapsed().as_secs_f64();
-        println!("| two-node runs a second, {connections} connections | {rate:.0} (slowest {} ms) |", slowest.as_millis());
+        println!(
+            "| two-node runs a second, {connections} connections | {rate:.0} (slowest {} ms) |",
+            slowest.as_millis()
+        );
     }
-    for (name, graph, executions) in
-        [("chain of 1,000 nodes", chain(1_000), 1_000_u32), ("fan-out of 10,000", fan_out(10_000), 10_000)]
-    {
+    for (name, graph, executions) in [
+        ("chain of 1,000 nodes", chain(1_000), 1_000_u32),
+        ("fan-out of 10,000", fan_out(10_000), 10_000),
+    ] {
         let mut socket = Socket::binary(server.client().base()).await?;
         let start = Instant::now();
         let frames = run_once(&mut socket, name, &graph).await?;
         let elapsed = start.elapsed().as_secs_f64();
-        println!("| {name}, executions a second over the socket | {:.0} ({frames} frames) |", f64::from(executions) / elapsed);
+        println!(
+            "| {name}, executions a second over the socket | {:.0} ({frames} frames) |",
+            f64::from(executions) / elapsed
+        );
     }
     if let Some(memory) = server.pid().and_then(resident_mib) {
         println!("| resident memory, afterwards | {memory} MiB |");

@@ -35,7 +35,11 @@ struct Case {
 /// It cannot be read.
 pub fn index() -> anyhow::Result<BTreeMap<String, Status>> {
     let index: Index = toml::from_str(&fs::read_to_string(path())?)?;
-    Ok(index.cases.into_iter().map(|(id, case)| (id, case.status)).collect())
+    Ok(index
+        .cases
+        .into_iter()
+        .map(|(id, case)| (id, case.status))
+        .collect())
 }
 /// Writes the index anew.
 ///
@@ -62,17 +66,28 @@ fn path() -> PathBuf {
 /// # Errors
 /// They are there and cannot be read.
 pub fn specified() -> anyhow::Result<Option<BTreeSet<String>>> {
-    let folder = std::env::var_os("ATELIER_SPECS").map_or_else(|| root().join("../shared/spec"), PathBuf::from);
+    let folder =
+        std::env::var_os("ATELIER_SPECS").map_or_else(|| root().join("../shared/spec"), PathBuf::from);
     if !folder.exists() {
         return Ok(None);
     }
     let id = Regex::new(r"\b[KWGPF]-\d{3}\b")?;
     let mut ids = BTreeSet::new();
-    for name in ["kernel.md", "wire.md", "generations.md", "providers.md", "field-cases.md"] {
+    for name in [
+        "kernel.md",
+        "wire.md",
+        "generations.md",
+        "providers.md",
+        "field-cases.md",
+    ] {
         let text = fs::read_to_string(folder.join(name)).with_context(|| name.to_owned())?;
         ids.extend(id.find_iter(&text).map(|found| found.as_str().to_owned()));
     }
-    ensure!(ids.len() > 500, "only {} ids were found in the specifications", ids.len());
+    ensure!(
+        ids.len() > 500,
+        "only {} ids were found in the specifications",
+        ids.len()
+    );
     Ok(Some(ids))
 }
 /// Ids in the names of tests: `fn w_034_w_035_…` in Rust, `"W-034 …"` in TypeScript and Python.
@@ -87,7 +102,10 @@ pub fn tested() -> anyhow::Result<BTreeSet<String>> {
     for file in sources(&root())? {
         let text = fs::read_to_string(&file)?;
         let rust = file.extension().is_some_and(|extension| extension == "rs");
-        let names = function.captures_iter(&text).filter(|_| rust).chain(case.captures_iter(&text));
+        let names = function
+            .captures_iter(&text)
+            .filter(|_| rust)
+            .chain(case.captures_iter(&text));
         for name in names.filter_map(|found| found.get(1)) {
             for found in part.captures_iter(name.as_str()) {
                 ids.insert(format!("{}-{}", found[1].to_uppercase(), &found[2]));
@@ -103,7 +121,9 @@ fn sources(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if entry.file_type()?.is_dir() {
-            if !matches!(name.as_ref(), "target" | "node_modules" | "dist" | "charts") && !name.starts_with('.') {
+            if !matches!(name.as_ref(), "target" | "node_modules" | "dist" | "charts")
+                && !name.starts_with('.')
+            {
                 files.extend(sources(&entry.path())?);
             }
         } else if [".rs", ".ts", ".py"].iter().any(|ending| name.ends_with(ending)) {

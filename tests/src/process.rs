@@ -20,13 +20,20 @@ pub fn binary() -> anyhow::Result<PathBuf> {
     let test = std::env::current_exe()?;
     let folder = test.parent().and_then(Path::parent).context("no target folder")?;
     let binary = folder.join("atelier");
-    ensure!(binary.exists(), "{} is not built: run `cargo build` first", binary.display());
+    ensure!(
+        binary.exists(),
+        "{} is not built: run `cargo build` first",
+        binary.display()
+    );
     Ok(binary)
 }
 /// Root of the project.
 #[must_use]
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_owned)
+        .unwrap_or_default()
 }
 /// A command on a data folder, from the project's root, with a clean environment.
 ///
@@ -34,8 +41,18 @@ pub fn root() -> PathBuf {
 /// It is not built.
 pub fn atelier(data: &Path, args: &[&str]) -> anyhow::Result<Command> {
     let mut command = Command::new(binary()?);
-    command.args(args).current_dir(root()).env("ATELIER_DATA", data).kill_on_drop(true).stdin(Stdio::null());
-    for name in ["ATELIER_SERVER", "ATELIER_CONFIG", "OPENAI_API_KEY", "OPENAI_BASE_URL"] {
+    command
+        .args(args)
+        .current_dir(root())
+        .env("ATELIER_DATA", data)
+        .kill_on_drop(true)
+        .stdin(Stdio::null());
+    for name in [
+        "ATELIER_SERVER",
+        "ATELIER_CONFIG",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+    ] {
         command.env_remove(name);
     }
     Ok(command)
@@ -55,7 +72,10 @@ impl Outcome {
     /// # Errors
     /// A line is no JSON.
     pub fn lines(&self) -> anyhow::Result<Vec<Value>> {
-        self.stdout.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
+        self.stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).with_context(|| line.to_owned()))
+            .collect()
     }
 }
 /// Runs a command to its end.
@@ -63,9 +83,15 @@ impl Outcome {
 /// # Errors
 /// It cannot be started, or does not end in two minutes.
 pub async fn outcome(mut command: Command) -> anyhow::Result<Outcome> {
-    let output = tokio::time::timeout(Duration::from_secs(120), command.output()).await.context("it does not end")??;
+    let output = tokio::time::timeout(Duration::from_secs(120), command.output())
+        .await
+        .context("it does not end")??;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Outcome { status: output.status, stdout: text(output.stdout), stderr: text(output.stderr) })
+    Ok(Outcome {
+        status: output.status,
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    })
 }
 /// `atelier up` as a process.
 pub struct Server {
@@ -81,7 +107,10 @@ impl Server {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let listen = format!("127.0.0.1:{port}");
         let mut command = atelier(data, &["up", "--listen", &listen])?;
-        command.envs(environment.iter().copied()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn()?;
         let client = Client::new(Url::parse(&format!("http://{listen}"))?)?;
         let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
@@ -89,7 +118,10 @@ impl Server {
             if let Some(status) = child.try_wait()? {
                 anyhow::bail!("the server ended with {status}");
             }
-            ensure!(tokio::time::Instant::now() < deadline, "the server does not get ready");
+            ensure!(
+                tokio::time::Instant::now() < deadline,
+                "the server does not get ready"
+            );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(Self { child, client })

@@ -25,8 +25,16 @@ impl Socket {
     /// It does not open.
     pub async fn text(base: &Url) -> anyhow::Result<Self> {
         let mut socket = Self::open(base, false).await?;
-        socket.send(&serde_json::json!({"command": "set_mode", "data": {"mode": "text"}})).await?;
-        socket.wait(|frame| frame.get("message").is_some_and(|text| text == "Mode set to text")).await?;
+        socket
+            .send(&serde_json::json!({"command": "set_mode", "data": {"mode": "text"}}))
+            .await?;
+        socket
+            .wait(|frame| {
+                frame
+                    .get("message")
+                    .is_some_and(|text| text == "Mode set to text")
+            })
+            .await?;
         Ok(socket)
     }
     /// Opens a connection in msgpack.
@@ -42,7 +50,11 @@ impl Socket {
             bail!("{base} is no address of a socket");
         }
         let (stream, _) = tokio_tungstenite::connect_async(url.as_str()).await?;
-        Ok(Self { stream, binary, unread: VecDeque::new() })
+        Ok(Self {
+            stream,
+            binary,
+            unread: VecDeque::new(),
+        })
     }
     /// Sends a frame.
     ///
@@ -75,7 +87,9 @@ impl Socket {
     }
     async fn receive(&mut self) -> anyhow::Result<Value> {
         loop {
-            let message = tokio::time::timeout(PATIENCE, self.stream.next()).await.context("no frame came")?;
+            let message = tokio::time::timeout(PATIENCE, self.stream.next())
+                .await
+                .context("no frame came")?;
             match message.context("the connection is gone")?? {
                 Message::Text(text) => return Ok(serde_json::from_str(&text)?),
                 Message::Binary(bytes) => return Ok(rmp_serde::from_slice(&bytes)?),
@@ -112,7 +126,8 @@ impl Socket {
                 continue;
             }
             let text = |key: &str| frame.get(key).and_then(Value::as_str).unwrap_or_default();
-            let ended = text("type") == "job_update" && matches!(text("status"), "completed" | "failed" | "cancelled");
+            let ended = text("type") == "job_update"
+                && matches!(text("status"), "completed" | "failed" | "cancelled");
             frames.push(frame);
             if ended {
                 return Ok(frames);

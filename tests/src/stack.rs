@@ -36,11 +36,23 @@ impl TestStack {
     }
     async fn on(folder: TempDir, overrides: &[(&str, &str)]) -> anyhow::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let overrides = overrides.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let options = Options { data: folder.path().to_owned(), config: None, listener, overrides };
+        let overrides = overrides
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let options = Options {
+            data: folder.path().to_owned(),
+            config: None,
+            listener,
+            overrides,
+        };
         let stack = Stack::start(options).await?;
         let client = Client::new(stack.url().clone())?;
-        Ok(Self { stack: Some(stack), client, folder })
+        Ok(Self {
+            stack: Some(stack),
+            client,
+            folder,
+        })
     }
     /// Stops, and starts again on the same folder.
     ///
@@ -81,7 +93,12 @@ impl TestStack {
     /// # Errors
     /// The gateway refused.
     pub async fn run(&self, workflow: &Value, params: Value) -> anyhow::Result<Value> {
-        self.client.post("/api/v1/jobs?wait=120", &json!({"workflow": workflow, "params": params})).await
+        self.client
+            .post(
+                "/api/v1/jobs?wait=120",
+                &json!({"workflow": workflow, "params": params}),
+            )
+            .await
     }
     /// All frames of a run that ended.
     ///
@@ -89,7 +106,11 @@ impl TestStack {
     /// The gateway refused.
     pub async fn frames(&self, job_id: &str) -> anyhow::Result<Vec<Value>> {
         use futures_util::TryStreamExt;
-        tokio::time::timeout(Duration::from_secs(60), self.client.events(job_id, 0).try_collect()).await?
+        tokio::time::timeout(
+            Duration::from_secs(60),
+            self.client.events(job_id, 0).try_collect(),
+        )
+        .await?
     }
     /// Rows of a list for a run.
     ///
@@ -97,7 +118,9 @@ impl TestStack {
     /// The gateway refused.
     pub async fn of_job(&self, plural: &str, job_id: &str) -> anyhow::Result<Vec<Value>> {
         let query = [("job_id", job_id.to_owned())];
-        self.client.list(&format!("/api/v1/{plural}"), plural, &query, 10_000).await
+        self.client
+            .list(&format!("/api/v1/{plural}"), plural, &query, 10_000)
+            .await
     }
     /// Stops in good order.
     pub async fn stop(mut self) {
@@ -114,5 +137,8 @@ pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 /// Frames of one type.
 #[must_use]
 pub fn of_type<'a>(frames: &'a [Value], kind: &str) -> Vec<&'a Value> {
-    frames.iter().filter(|frame| text(frame, "type") == kind).collect()
+    frames
+        .iter()
+        .filter(|frame| text(frame, "type") == kind)
+        .collect()
 }

@@ -44,7 +44,11 @@ pub fn fan_out(prompts: &[&str], draw: Value) -> Value {
             node("l", "nodetool.constant.List", json!({"value": prompts})),
             node("each", "nodetool.control.ForEach", json!({})),
             node("g", "nodetool.image.TextToImage", properties),
-            node("p", "nodetool.workflows.base_node.Preview", json!({"name": "shown"})),
+            node(
+                "p",
+                "nodetool.workflows.base_node.Preview",
+                json!({"name": "shown"}),
+            ),
         ],
         vec![
             edge("e1", "l.output", "each.input_list"),

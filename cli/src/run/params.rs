@@ -4,7 +4,13 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 
 /// Types of inputs whose value is text as it stands.
-const TEXT_INPUTS: &[&str] = &["StringInput", "ColorInput", "SelectInput", "FilePathInput", "FolderPathInput"];
+const TEXT_INPUTS: &[&str] = &[
+    "StringInput",
+    "ColorInput",
+    "SelectInput",
+    "FilePathInput",
+    "FolderPathInput",
+];
 
 /// Reads the params of a command line for a workflow.
 ///
@@ -14,14 +20,23 @@ pub(super) fn parse(params: &[String], workflow: &Value) -> anyhow::Result<Map<S
     let inputs = inputs(workflow);
     let mut out = Map::new();
     for param in params {
-        let (name, value) = param.split_once('=').with_context(|| format!("--param {param}: expected NAME=VALUE"))?;
+        let (name, value) = param
+            .split_once('=')
+            .with_context(|| format!("--param {param}: expected NAME=VALUE"))?;
         let name = name.trim();
         let Some((_, node_type)) = inputs.iter().find(|(input, _)| input == name) else {
             let known: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
-            bail!("--param {name}: the workflow has no such input; it has {}", list(&known));
+            bail!(
+                "--param {name}: the workflow has no such input; it has {}",
+                list(&known)
+            );
         };
         let is_text = TEXT_INPUTS.iter().any(|kind| node_type.ends_with(kind));
-        let value = if is_text { Value::String(value.to_owned()) } else { json_or_text(value) };
+        let value = if is_text {
+            Value::String(value.to_owned())
+        } else {
+            json_or_text(value)
+        };
         if out.insert(name.to_owned(), value).is_some() {
             bail!("--param {name}: given twice");
         }
@@ -32,24 +47,43 @@ fn json_or_text(value: &str) -> Value {
     serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()))
 }
 fn list(names: &[&str]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    }
 }
 /// Names and types of the input nodes.
 fn inputs(workflow: &Value) -> Vec<(String, String)> {
     let graph = workflow.get("graph").unwrap_or(workflow);
-    let nodes = graph.get("nodes").and_then(Value::as_array).cloned().unwrap_or_default();
+    let nodes = graph
+        .get("nodes")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     nodes.iter().filter_map(input).collect()
 }
 fn input(node: &Value) -> Option<(String, String)> {
     let text = |value: &Value, key: &str| {
-        value.get(key).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty()).map(ToOwned::to_owned)
+        value
+            .get(key)
+            .and_then(Value::as_str)
+            .map(str::trim)
+            .filter(|text| !text.is_empty())
+            .map(ToOwned::to_owned)
     };
     let node_type = text(node, "type")?;
     if !node_type.starts_with("nodetool.input.") {
         return None;
     }
-    let properties = node.get("properties").or_else(|| node.get("data")).cloned().unwrap_or_default();
-    let name = text(&properties, "name").or_else(|| text(node, "name")).or_else(|| text(node, "id"))?;
+    let properties = node
+        .get("properties")
+        .or_else(|| node.get("data"))
+        .cloned()
+        .unwrap_or_default();
+    let name = text(&properties, "name")
+        .or_else(|| text(node, "name"))
+        .or_else(|| text(node, "id"))?;
     Some((name, node_type))
 }
 
@@ -66,9 +100,16 @@ mod tests {
             {"id": "2", "type": "nodetool.input.IntegerInput", "data": {"name": "count"}},
             {"id": "3", "type": "nodetool.input.BooleanInput", "name": "night"},
         ]}});
-        let params = ["idea=42".to_owned(), "count=3".to_owned(), "night=true".to_owned()];
+        let params = [
+            "idea=42".to_owned(),
+            "count=3".to_owned(),
+            "night=true".to_owned(),
+        ];
         let parsed = parse(&params, &workflow).expect("params");
-        assert_eq!(Value::Object(parsed), json!({"idea": "42", "count": 3, "night": true}));
+        assert_eq!(
+            Value::Object(parsed),
+            json!({"idea": "42", "count": 3, "night": true})
+        );
         assert!(parse(&["idea".to_owned()], &workflow).is_err());
         assert!(parse(&["idee=x".to_owned()], &workflow).is_err());
         assert!(parse(&["idea=x".to_owned(), "idea=y".to_owned()], &workflow).is_err());

@@ -26,13 +26,24 @@ impl Progress {
     /// For a workflow; silent when events go to stdout as JSON.
     pub(super) fn new(workflow: &Value, quiet: bool) -> Self {
         let graph = workflow.get("graph").unwrap_or(workflow);
-        let names = graph.get("nodes").and_then(Value::as_array).into_iter().flatten().filter_map(|node| {
-            let id = node.get("id")?.as_str()?.to_owned();
-            let name = node.get("name").and_then(Value::as_str).map(ToOwned::to_owned);
-            Some((id.clone(), name.unwrap_or(id)))
-        });
+        let names = graph
+            .get("nodes")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(|node| {
+                let id = node.get("id")?.as_str()?.to_owned();
+                let name = node.get("name").and_then(Value::as_str).map(ToOwned::to_owned);
+                Some((id.clone(), name.unwrap_or(id)))
+            });
         let terminal = std::io::stderr().is_terminal();
-        Self { bars: MultiProgress::new(), nodes: Mutex::default(), names: names.collect(), quiet, terminal }
+        Self {
+            bars: MultiProgress::new(),
+            nodes: Mutex::default(),
+            names: names.collect(),
+            quiet,
+            terminal,
+        }
     }
     /// Says something beside the bars.
     pub(super) fn say(&self, text: &str) {
@@ -53,11 +64,21 @@ impl Progress {
             "node_progress" => self.step(text("node_id"), event),
             "generation_complete" => self.artifact(text("node_id")),
             "log_update" if text("severity") != "info" => {
-                self.say(&format!("{} {}: {}", text("severity"), self.name(text("node_id")), text("content")));
+                self.say(&format!(
+                    "{} {}: {}",
+                    text("severity"),
+                    self.name(text("node_id")),
+                    text("content")
+                ));
             }
             "job_update" if text("status") == "queued" => self.say(text("message")),
             "job_update" => {
-                for issue in event.get("validation_issues").and_then(Value::as_array).into_iter().flatten() {
+                for issue in event
+                    .get("validation_issues")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten()
+                {
                     self.say(&format!("problem {}", crate::jobs::issue_line(issue)));
                 }
             }
@@ -69,7 +90,11 @@ impl Progress {
     }
     fn node(&self, id: &str, status: &str, error: &str) {
         if !self.terminal {
-            let error = if error.is_empty() { String::new() } else { format!(": {error}") };
+            let error = if error.is_empty() {
+                String::new()
+            } else {
+                format!(": {error}")
+            };
             self.say(&format!("{status} {}{error}", self.name(id)));
             return;
         }
@@ -82,7 +107,9 @@ impl Progress {
             Node { bar, artifacts: 0 }
         });
         match status {
-            "completed" => node.bar.finish_with_message(format!("done{}", made(node.artifacts))),
+            "completed" => node
+                .bar
+                .finish_with_message(format!("done{}", made(node.artifacts))),
             "error" => node.bar.abandon_with_message(format!("failed: {error}")),
             _ => node.bar.set_message("running"),
         }
@@ -91,7 +118,8 @@ impl Progress {
         let number = |key: &str| event.get(key).and_then(Value::as_u64).unwrap_or(0);
         let nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(node) = nodes.get(id) {
-            node.bar.set_style(style("{spinner} {prefix:18} {bar:28} {pos}/{len} {wide_msg}"));
+            node.bar
+                .set_style(style("{spinner} {prefix:18} {bar:28} {pos}/{len} {wide_msg}"));
             node.bar.set_length(number("total"));
             node.bar.set_position(number("progress"));
         }
@@ -119,5 +147,7 @@ fn made(artifacts: u64) -> String {
     }
 }
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─")
+    ProgressStyle::with_template(template)
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .progress_chars("━╸─")
 }

@@ -34,7 +34,11 @@ pub fn to_json(value: &Value, form: BytesForm) -> Json {
     }
 }
 fn map_to_json(map: &Map, form: BytesForm) -> Json {
-    Json::Object(map.iter().map(|(key, value)| (key.clone(), to_json(value, form))).collect())
+    Json::Object(
+        map.iter()
+            .map(|(key, value)| (key.clone(), to_json(value, form)))
+            .collect(),
+    )
 }
 fn bytes_to_json(bytes: &[u8], form: BytesForm) -> Json {
     match form {
@@ -47,12 +51,25 @@ fn bytes_to_json(bytes: &[u8], form: BytesForm) -> Json {
     }
 }
 fn media_to_json(media: &MediaRef, form: BytesForm) -> Json {
-    let MediaRef { kind, uri, asset_id, data, mime_type, extra } = media;
+    let MediaRef {
+        kind,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra,
+    } = media;
     let mut object = JsonMap::new();
     object.insert("type".to_owned(), Json::String(kind.clone()));
     object.insert("uri".to_owned(), Json::String(uri.clone()));
-    object.insert("asset_id".to_owned(), asset_id.clone().map_or(Json::Null, Json::String));
-    object.insert("data".to_owned(), data.as_ref().map_or(Json::Null, |data| bytes_to_json(data, form)));
+    object.insert(
+        "asset_id".to_owned(),
+        asset_id.clone().map_or(Json::Null, Json::String),
+    );
+    object.insert(
+        "data".to_owned(),
+        data.as_ref().map_or(Json::Null, |data| bytes_to_json(data, form)),
+    );
     if let Some(mime_type) = mime_type {
         object.insert("mime_type".to_owned(), Json::String(mime_type.clone()));
     }
@@ -67,9 +84,9 @@ pub fn from_json(json: Json) -> Value {
     match json {
         Json::Null => Value::Null,
         Json::Bool(value) => Value::Bool(value),
-        Json::Number(number) => {
-            number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or(f64::NAN)), Value::Int)
-        }
+        Json::Number(number) => number
+            .as_i64()
+            .map_or_else(|| Value::Float(number.as_f64().unwrap_or(f64::NAN)), Value::Int),
         Json::String(text) => Value::Str(text.into()),
         Json::Array(values) => Value::list(values.into_iter().map(from_json).collect()),
         Json::Object(object) => object_from_json(object),
@@ -78,10 +95,17 @@ pub fn from_json(json: Json) -> Value {
 /// The map of a JSON object; `None` for other JSON.
 #[must_use]
 pub fn map_from_json(json: Json) -> Option<Map> {
-    if let Json::Object(object) = json { Some(entries(object)) } else { None }
+    if let Json::Object(object) = json {
+        Some(entries(object))
+    } else {
+        None
+    }
 }
 fn entries(object: JsonMap<String, Json>) -> Map {
-    object.into_iter().map(|(key, value)| (key, from_json(value))).collect()
+    object
+        .into_iter()
+        .map(|(key, value)| (key, from_json(value)))
+        .collect()
 }
 fn object_from_json(object: JsonMap<String, Json>) -> Value {
     if object.len() == 1
@@ -94,14 +118,32 @@ fn object_from_json(object: JsonMap<String, Json>) -> Value {
 }
 /// A map that looks like a reference becomes one.
 pub(super) fn media_or_map(mut map: Map) -> Value {
-    let is_media = map.get("type").and_then(Value::as_str).is_some_and(|kind| MEDIA_KINDS.contains(&kind))
-        && ["uri", "data", "asset_id"].iter().any(|key| map.contains_key(*key))
-        && map.get("uri").is_none_or(|uri| uri.is_null() || uri.as_str().is_some())
-        && map.get("asset_id").is_none_or(|id| id.is_null() || id.as_str().is_some());
+    let is_media = map
+        .get("type")
+        .and_then(Value::as_str)
+        .is_some_and(|kind| MEDIA_KINDS.contains(&kind))
+        && ["uri", "data", "asset_id"]
+            .iter()
+            .any(|key| map.contains_key(*key))
+        && map
+            .get("uri")
+            .is_none_or(|uri| uri.is_null() || uri.as_str().is_some())
+        && map
+            .get("asset_id")
+            .is_none_or(|id| id.is_null() || id.as_str().is_some());
     let data = map.get("data").map_or(Some(None), inline_bytes);
-    let Some(data) = data.filter(|_| is_media) else { return Value::map(map) };
-    let mut text = |key: &str| map.shift_remove(key).and_then(|value| value.as_str().map(ToOwned::to_owned));
-    let (kind, uri, asset_id) = (text("type").unwrap_or_default(), text("uri").unwrap_or_default(), text("asset_id"));
+    let Some(data) = data.filter(|_| is_media) else {
+        return Value::map(map);
+    };
+    let mut text = |key: &str| {
+        map.shift_remove(key)
+            .and_then(|value| value.as_str().map(ToOwned::to_owned))
+    };
+    let (kind, uri, asset_id) = (
+        text("type").unwrap_or_default(),
+        text("uri").unwrap_or_default(),
+        text("asset_id"),
+    );
     map.shift_remove("data");
     let mime_type = match map.get("mime_type") {
         Some(Value::Str(mime)) => {
@@ -111,18 +153,33 @@ pub(super) fn media_or_map(mut map: Map) -> Value {
         }
         _ => None,
     };
-    Value::media(MediaRef { kind, uri, asset_id, data, mime_type, extra: map })
+    Value::media(MediaRef {
+        kind,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra: map,
+    })
 }
 /// Inline data of a reference: bytes, an array of integers, base64 text, or null. `None` when it is something else.
-#[expect(clippy::option_option, reason = "outer: is it data at all; inner: null or bytes")]
+#[expect(
+    clippy::option_option,
+    reason = "outer: is it data at all; inner: null or bytes"
+)]
 fn inline_bytes(value: &Value) -> Option<Option<bytes::Bytes>> {
     match value {
         Value::Null => Some(None),
         Value::Bytes(bytes) => Some(Some(bytes.clone())),
-        Value::Str(text) => STANDARD.decode(text.as_bytes()).ok().map(|bytes| Some(bytes.into())),
+        Value::Str(text) => STANDARD
+            .decode(text.as_bytes())
+            .ok()
+            .map(|bytes| Some(bytes.into())),
         Value::List(values) => {
-            let bytes: Option<Vec<u8>> =
-                values.iter().map(|value| value.as_i64().and_then(|byte| u8::try_from(byte).ok())).collect();
+            let bytes: Option<Vec<u8>> = values
+                .iter()
+                .map(|value| value.as_i64().and_then(|byte| u8::try_from(byte).ok()))
+                .collect();
             bytes.map(|bytes| Some(bytes.into()))
         }
         _ => None,

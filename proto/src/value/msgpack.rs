@@ -38,23 +38,42 @@ pub fn to_msgpack(value: &Value) -> Pack {
     }
 }
 fn entries(map: &Map) -> Vec<(Pack, Pack)> {
-    map.iter().map(|(key, value)| (Pack::from(key.as_str()), to_msgpack(value))).collect()
+    map.iter()
+        .map(|(key, value)| (Pack::from(key.as_str()), to_msgpack(value)))
+        .collect()
 }
 fn media_to_msgpack(media: &MediaRef) -> Pack {
-    let MediaRef { kind, uri, asset_id, data, mime_type, extra } = media;
+    let MediaRef {
+        kind,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra,
+    } = media;
     let mut out = vec![
         (Pack::from("type"), Pack::from(kind.as_str())),
         (Pack::from("uri"), Pack::from(uri.as_str())),
-        (Pack::from("asset_id"), asset_id.as_deref().map_or(Pack::Nil, Pack::from)),
-        (Pack::from("data"), data.as_ref().map_or(Pack::Nil, |data| Pack::Binary(data.to_vec()))),
+        (
+            Pack::from("asset_id"),
+            asset_id.as_deref().map_or(Pack::Nil, Pack::from),
+        ),
+        (
+            Pack::from("data"),
+            data.as_ref()
+                .map_or(Pack::Nil, |data| Pack::Binary(data.to_vec())),
+        ),
     ];
     if let Some(mime_type) = mime_type {
         out.push((Pack::from("mime_type"), Pack::from(mime_type.as_str())));
     }
     let own = ["type", "uri", "asset_id", "data", "mime_type"];
-    out.extend(extra.iter().filter(|(key, _)| !own.contains(&key.as_str())).map(|(key, value)| {
-        (Pack::from(key.as_str()), to_msgpack(value))
-    }));
+    out.extend(
+        extra
+            .iter()
+            .filter(|(key, _)| !own.contains(&key.as_str()))
+            .map(|(key, value)| (Pack::from(key.as_str()), to_msgpack(value))),
+    );
     Pack::Map(out)
 }
 /// The value of some msgpack.
@@ -71,25 +90,35 @@ fn convert(pack: Pack, depth: usize) -> Result<Value, MsgpackError> {
     Ok(match pack {
         Pack::Nil => Value::Null,
         Pack::Boolean(value) => Value::Bool(value),
-        Pack::Integer(number) => {
-            number.as_i64().map_or_else(|| Value::Float(number.as_f64().unwrap_or(f64::NAN)), Value::Int)
-        }
+        Pack::Integer(number) => number
+            .as_i64()
+            .map_or_else(|| Value::Float(number.as_f64().unwrap_or(f64::NAN)), Value::Int),
         Pack::F32(value) => Value::Float(value.into()),
         Pack::F64(value) => Value::Float(value),
         Pack::String(text) => Value::Str(text.into_str().ok_or(MsgpackError::Utf8)?.into()),
         Pack::Binary(bytes) => Value::Bytes(bytes.into()),
-        Pack::Array(values) => {
-            Value::list(values.into_iter().map(|value| convert(value, depth + 1)).collect::<Result<_, _>>()?)
-        }
+        Pack::Array(values) => Value::list(
+            values
+                .into_iter()
+                .map(|value| convert(value, depth + 1))
+                .collect::<Result<_, _>>()?,
+        ),
         Pack::Map(pairs) => {
             let mut map = Map::with_capacity(pairs.len());
             for (key, value) in pairs {
-                let Pack::String(key) = key else { return Err(MsgpackError::Key) };
-                map.insert(key.into_str().ok_or(MsgpackError::Utf8)?, convert(value, depth + 1)?);
+                let Pack::String(key) = key else {
+                    return Err(MsgpackError::Key);
+                };
+                map.insert(
+                    key.into_str().ok_or(MsgpackError::Utf8)?,
+                    convert(value, depth + 1)?,
+                );
             }
             media_or_map(map)
         }
-        Pack::Ext(-1, data) => timestamp(&data).map_or(Err(MsgpackError::Extension(-1)), |text| Ok(text.into()))?,
+        Pack::Ext(-1, data) => {
+            timestamp(&data).map_or(Err(MsgpackError::Extension(-1)), |text| Ok(text.into()))?
+        }
         Pack::Ext(kind, _) => return Err(MsgpackError::Extension(kind)),
     })
 }
@@ -99,11 +128,17 @@ fn timestamp(data: &[u8]) -> Option<String> {
         4 => (i64::from(u32::from_be_bytes(data.try_into().ok()?)), 0),
         8 => {
             let both = u64::from_be_bytes(data.try_into().ok()?);
-            (i64::try_from(both & 0x3_ffff_ffff).ok()?, u32::try_from(both >> 34).ok()?)
+            (
+                i64::try_from(both & 0x3_ffff_ffff).ok()?,
+                u32::try_from(both >> 34).ok()?,
+            )
         }
         12 => {
             let (nanos, seconds) = data.split_at(4);
-            (i64::from_be_bytes(seconds.try_into().ok()?), u32::from_be_bytes(nanos.try_into().ok()?))
+            (
+                i64::from_be_bytes(seconds.try_into().ok()?),
+                u32::from_be_bytes(nanos.try_into().ok()?),
+            )
         }
         _ => return None,
     };

@@ -17,8 +17,9 @@ fn value() -> impl Strategy<Value = Value> {
     leaf().prop_recursive(4, 48, 6, |inner| {
         prop_oneof![
             proptest::collection::vec(inner.clone(), 0..6).prop_map(Value::list),
-            proptest::collection::vec(("[a-z]{1,6}", inner), 0..6)
-                .prop_map(|entries| Value::map(entries.into_iter().filter(|(key, _)| key != "type").collect())),
+            proptest::collection::vec(("[a-z]{1,6}", inner), 0..6).prop_map(|entries| Value::map(
+                entries.into_iter().filter(|(key, _)| key != "type").collect()
+            )),
         ]
     })
 }

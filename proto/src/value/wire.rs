@@ -28,7 +28,9 @@ impl From<&Value> for v1::Value {
             Value::Float(value) => Kind::DoubleValue(*value),
             Value::Str(text) => Kind::StringValue(text.to_string()),
             Value::Bytes(bytes) => Kind::BytesValue(bytes.clone()),
-            Value::List(values) => Kind::ListValue(v1::ListValue { values: values.iter().map(Into::into).collect() }),
+            Value::List(values) => Kind::ListValue(v1::ListValue {
+                values: values.iter().map(Into::into).collect(),
+            }),
             Value::Map(map) => Kind::MapValue(map_to_proto(map)),
             Value::Media(media) => Kind::MediaValue(v1::MediaRef::from(media.as_ref())),
         };
@@ -38,8 +40,13 @@ impl From<&Value> for v1::Value {
 /// The message of a map.
 #[must_use]
 pub fn map_to_proto(map: &Map) -> v1::MapValue {
-    let entries =
-        map.iter().map(|(key, value)| v1::MapEntry { key: key.clone(), value: Some(value.into()) }).collect();
+    let entries = map
+        .iter()
+        .map(|(key, value)| v1::MapEntry {
+            key: key.clone(),
+            value: Some(value.into()),
+        })
+        .collect();
     v1::MapValue { entries }
 }
 impl From<&Map> for v1::MapValue {
@@ -49,7 +56,14 @@ impl From<&Map> for v1::MapValue {
 }
 impl From<&MediaRef> for v1::MediaRef {
     fn from(media: &MediaRef) -> Self {
-        let MediaRef { kind, uri, asset_id, data, mime_type, extra } = media;
+        let MediaRef {
+            kind,
+            uri,
+            asset_id,
+            data,
+            mime_type,
+            extra,
+        } = media;
         Self {
             r#type: kind.clone(),
             uri: uri.clone(),
@@ -79,9 +93,26 @@ impl TryFrom<v1::MediaRef> for MediaRef {
     }
 }
 fn media_from_proto(media: v1::MediaRef, depth: usize) -> Result<MediaRef, ValueError> {
-    let v1::MediaRef { r#type, uri, asset_id, data, mime_type, extra } = media;
-    let extra = extra.map(|extra| map_from_proto(extra, depth)).transpose()?.unwrap_or_default();
-    Ok(MediaRef { kind: r#type, uri, asset_id, data, mime_type, extra })
+    let v1::MediaRef {
+        r#type,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra,
+    } = media;
+    let extra = extra
+        .map(|extra| map_from_proto(extra, depth))
+        .transpose()?
+        .unwrap_or_default();
+    Ok(MediaRef {
+        kind: r#type,
+        uri,
+        asset_id,
+        data,
+        mime_type,
+        extra,
+    })
 }
 fn map_from_proto(map: v1::MapValue, depth: usize) -> Result<Map, ValueError> {
     if depth > MAX_DEPTH {
@@ -108,9 +139,12 @@ fn from_proto(value: v1::Value, depth: usize) -> Result<Value, ValueError> {
         Kind::DoubleValue(value) => Value::Float(value),
         Kind::StringValue(text) => Value::Str(text.into()),
         Kind::BytesValue(bytes) => Value::Bytes(bytes),
-        Kind::ListValue(list) => {
-            Value::list(list.values.into_iter().map(|value| from_proto(value, depth + 1)).collect::<Result<_, _>>()?)
-        }
+        Kind::ListValue(list) => Value::list(
+            list.values
+                .into_iter()
+                .map(|value| from_proto(value, depth + 1))
+                .collect::<Result<_, _>>()?,
+        ),
         Kind::MapValue(map) => Value::map(map_from_proto(map, depth)?),
         Kind::MediaValue(media) => Value::media(media_from_proto(media, depth)?),
     })

@@ -31,7 +31,10 @@ impl Directory {
     /// # Errors
     /// [`Error::UnknownProvider`].
     pub fn get(&self, id: &str) -> Result<Arc<dyn Provider>, Error> {
-        self.providers.get(id).cloned().ok_or_else(|| Error::UnknownProvider(id.to_owned()))
+        self.providers
+            .get(id)
+            .cloned()
+            .ok_or_else(|| Error::UnknownProvider(id.to_owned()))
     }
 
     /// Says whether the offline provider stands in for those that cannot be called.
@@ -59,7 +62,10 @@ impl Directory {
             Err(unknown) => unknown,
             Ok(provider) => match provider.missing() {
                 None => return Ok((provider, model)),
-                Some(missing) => Error::MissingCredential { provider: name.to_owned(), missing },
+                Some(missing) => Error::MissingCredential {
+                    provider: name.to_owned(),
+                    missing,
+                },
             },
         };
         match self.providers.get(OFFLINE) {
@@ -72,25 +78,32 @@ impl Directory {
     }
 
     fn any(&self, model: &str, capability: Capability) -> Result<Arc<dyn Provider>, Error> {
-        let able = |provider: &&Arc<dyn Provider>| provider.missing().is_none() && can(provider.as_ref(), capability);
+        let able = |provider: &&Arc<dyn Provider>| {
+            provider.missing().is_none() && can(provider.as_ref(), capability)
+        };
         let known = |provider: &Arc<dyn Provider>| {
-            model.is_empty() || provider.takes_any_model() || provider.models().iter().any(|own| own.id == model)
+            model.is_empty()
+                || provider.takes_any_model()
+                || provider.models().iter().any(|own| own.id == model)
         };
         let mut able: Vec<_> = self.providers.values().filter(able).collect();
         able.sort_by_key(|provider| (!known(provider), provider.id() == OFFLINE));
-        able.first().map(|provider| Arc::clone(provider)).ok_or_else(|| Error::UnknownCapability {
-            capability: capability.as_str().to_owned(),
-            who: "no provider".to_owned(),
-        })
+        able.first()
+            .map(|provider| Arc::clone(provider))
+            .ok_or_else(|| Error::UnknownCapability {
+                capability: capability.as_str().to_owned(),
+                who: "no provider".to_owned(),
+            })
     }
 
     fn stands_in(&self) -> bool {
         match self.stand_in {
             StandIn::Always => true,
             StandIn::Never => false,
-            StandIn::Auto => {
-                self.providers.values().all(|provider| provider.id() == OFFLINE || provider.missing().is_some())
-            }
+            StandIn::Auto => self
+                .providers
+                .values()
+                .all(|provider| provider.id() == OFFLINE || provider.missing().is_some()),
         }
     }
 
@@ -137,5 +150,8 @@ impl Directory {
 }
 
 fn can(provider: &dyn Provider, capability: Capability) -> bool {
-    provider.models().iter().any(|model| model.capabilities.contains(&capability))
+    provider
+        .models()
+        .iter()
+        .any(|model| model.capabilities.contains(&capability))
 }
