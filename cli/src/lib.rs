@@ -34,9 +34,9 @@ pub const INTERRUPTED: u8 = 130;
 pub async fn main(cli: Cli) -> anyhow::Result<ExitCode> {
     let Cli { place, command } = cli;
     let code = match command {
-        Command::Up(up) => up::up(&place, &up).await?,
+        Command::Up(up) => Box::pin(up::up(&place, &up)).await?,
         command => {
-            let server = server::Server::find_or_start(&place).await?;
+            let server = Box::pin(server::Server::find_or_start(&place)).await?;
             let outcome = match command {
                 Command::Up(_) => Ok(OK),
                 Command::Run(run) => run::run(&server.client(), run).await,

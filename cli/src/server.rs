@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::Context;
+use atelier_common::telemetry::Telemetry;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use url::Url;
@@ -34,6 +35,8 @@ pub struct Server {
 pub struct Own {
     stack: Stack,
     lock: DataLock,
+    // Held, not read: dropping it ends the log.
+    _telemetry: Telemetry,
 }
 /// A data folder that nobody else works on.
 pub struct DataLock {
@@ -84,7 +87,7 @@ impl Server {
         }
     }
     async fn start(place: &Place, lock: DataLock) -> anyhow::Result<Self> {
-        crate::up::logging(place, "warn")?;
+        let telemetry = crate::up::logging(place, "warn")?;
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let options = Options {
             data: lock.folder.clone(),
@@ -96,7 +99,11 @@ impl Server {
         let client = Client::new(stack.url().clone())?;
         Ok(Self {
             client,
-            own: Some(Own { stack, lock }),
+            own: Some(Own {
+                stack,
+                lock,
+                _telemetry: telemetry,
+            }),
         })
     }
     /// A client of it.
@@ -106,7 +113,12 @@ impl Server {
     }
     /// Stops it, if it is in this process.
     pub async fn stop(self) {
-        if let Some(Own { stack, lock }) = self.own {
+        if let Some(Own {
+            stack,
+            lock,
+            _telemetry,
+        }) = self.own
+        {
             stack.stop().await;
             drop(lock);
         }

@@ -3,7 +3,10 @@
 use std::io::Write;
 
 use anyhow::{Context, bail};
-use atelier_common::{failpoint, settings, telemetry};
+use atelier_common::{
+    failpoint, settings,
+    telemetry::{self, Telemetry},
+};
 use tokio::{net::TcpListener, signal::unix::SignalKind};
 
 use crate::{
@@ -18,7 +21,7 @@ use crate::{
 /// # Errors
 /// The address or the data folder is taken, settings are wrong.
 pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
-    logging(place, "info")?;
+    let _telemetry = logging(place, "info")?;
     let folder = data_folder(place)?;
     let Some(lock) = DataLock::take(&folder)? else {
         bail!(
@@ -83,22 +86,22 @@ pub fn say(text: &str) {
     // Nobody reads stderr: nothing to do about it.
     let _ = writeln!(std::io::stderr(), "{text}");
 }
-/// Starts logging to stderr, with a level for those who did not choose one, and the metrics.
+/// Starts logging to stderr, with a level for those who did not choose one, and the metrics. Logs until what it returns is
+/// dropped.
 ///
 /// # Errors
 /// The filter or the settings are wrong.
-pub fn logging(place: &Place, level: &str) -> anyhow::Result<()> {
+pub fn logging(place: &Place, level: &str) -> anyhow::Result<Telemetry> {
     let mut settings: telemetry::TelemetrySettings = settings::load(place.config.as_deref())?;
     if let Some(filter) = &place.log {
         settings.log.clone_from(filter);
     } else if settings == telemetry::TelemetrySettings::default() {
         settings.log = settings.log.replacen("info", level, 1);
     }
-    // Kept to the end of the process: dropping it would end the log.
-    std::mem::forget(telemetry::init("atelier", &settings)?);
+    let telemetry = telemetry::init("atelier", &settings)?;
     atelier_common::metrics::install();
     if let Some(plan) = settings::variable(failpoint::VARIABLE) {
         failpoint::install(&plan)?;
     }
-    Ok(())
+    Ok(telemetry)
 }

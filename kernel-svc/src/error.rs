@@ -81,7 +81,9 @@ impl From<Error> for Status {
         }
         let mut problem = Problem::new(code, reason, "kernel.atelier", error.to_string());
         match &error {
-            Error::JobNotFound(id) | Error::JobIdUsed(id) | Error::Fenced(id) => problem = problem.with("job_id", id),
+            Error::JobNotFound(id) | Error::JobIdUsed(id) | Error::Fenced(id) => {
+                problem = problem.with("job_id", id)
+            }
             Error::WorkflowNotFound(id) => problem = problem.with("workflow_id", id),
             Error::NodeTypeNotFound(node_type) => problem = problem.with("node_type", node_type),
             Error::InvalidField { field, wrong } => problem = problem.field(*field, wrong.as_str()),

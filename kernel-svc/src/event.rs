@@ -153,6 +153,12 @@ impl NoteSink {
     }
     /// Sends a note; waits while the relay is behind; a closed relay is not the node's concern.
     pub async fn send(&self, note: Note) {
-        let _ = self.events.send(Event::Note { node: Arc::clone(&self.label), note }).await;
+        let _ = self
+            .events
+            .send(Event::Note {
+                node: Arc::clone(&self.label),
+                note,
+            })
+            .await;
     }
 }

@@ -60,39 +60,44 @@ impl Component for Kernel {
     async fn build(settings: Settings, deps: &Deps) -> Result<Self, BuildError> {
         atelier_common::metrics::describe(metrics::ALL);
         let store = |error| BuildError::new("the store of jobs", error);
-        let db = Db::connect(&settings.database(&deps.data_dir), &DbSettings::default()).await.map_err(store)?;
+        let db = Db::connect(&settings.database(&deps.data_dir), &DbSettings::default())
+            .await
+            .map_err(store)?;
         db.migrate::<Migrator>().await.map_err(store)?;
-        let commits = GroupCommit::new(db.clone(), &deps.tasks, "job-log", settings.max_batch, |tx, batch| {
-            async move {
-                let answers = vec![(); batch.len()];
-                for append in batch {
-                    log::apply(tx, append).await?;
+        let commits = GroupCommit::new(
+            db.clone(),
+            &deps.tasks,
+            "job-log",
+            settings.max_batch,
+            |tx, batch| {
+                async move {
+                    let answers = vec![(); batch.len()];
+                    for append in batch {
+                        log::apply(tx, append).await?;
+                    }
+                    Ok::<_, Error>(answers)
                 }
-                Ok::<_, Error>(answers)
-            }
-            .boxed()
-        });
+                .boxed()
+            },
+        );
         let clients = Clients {
             providers: ProviderServiceClient::new(deps.peers.get("provider")?)
                 .max_decoding_message_size(MAX_MESSAGE_BYTES),
-            assets: AssetServiceClient::new(deps.peers.get("asset")?).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            assets: AssetServiceClient::new(deps.peers.get("asset")?)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES),
             signer: deps.signer.clone(),
         };
         let registry = Arc::new(nodes::registry());
-        let jobs = Jobs::new(
-            Store::new(db, deps.clock.clone()),
-            commits,
-            Arc::clone(&registry),
-            clients,
-            deps.clock.clone(),
-            &deps.instance.to_string(),
-            Arc::new(settings),
-            deps.tasks.clone(),
-        );
+        let store = Store::new(db, deps.clock.clone());
+        let jobs = Jobs::new(store, commits, Arc::clone(&registry), clients, settings, deps);
         let job_api = JobServiceServer::new(JobApi::new(jobs.clone(), deps.tasks.token()))
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let routes = Routes::new(job_api).add_service(NodeServiceServer::new(NodeApi::new(registry)));
-        Ok(Self { jobs, routes, sole_process: deps.sole_process })
+        Ok(Self {
+            jobs,
+            routes,
+            sole_process: deps.sole_process,
+        })
     }
     fn routes(&self) -> Routes {
         self.routes.clone()
@@ -101,7 +106,10 @@ impl Component for Kernel {
         atelier_proto::DESCRIPTORS
     }
     async fn run(self, tasks: &Tasks) -> Result<(), RunError> {
-        self.jobs.recover(self.sole_process).await.map_err(|error| RunError::new("lost runs", error))?;
+        self.jobs
+            .recover(self.sole_process)
+            .await
+            .map_err(|error| RunError::new("lost runs", error))?;
         self.jobs.keep(tasks).await;
         Ok(())
     }

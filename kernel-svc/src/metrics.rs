@@ -10,7 +10,12 @@ pub const RUNNING: &str = "atelier_kernel_running";
 
 /// All of them.
 pub const ALL: &[Metric] = &[
-    Metric { name: EVENTS, kind: Kind::Counter, unit: Unit::Count, help: "Events shown to subscribers of runs." },
+    Metric {
+        name: EVENTS,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Events shown to subscribers of runs.",
+    },
     Metric {
         name: RUNNING,
         kind: Kind::Gauge,

@@ -173,7 +173,10 @@ pub trait Executor: Send + Sync {
         _outputs: &mut Outputs<'_>,
         ctx: &Context,
     ) -> Result<(), NodeError> {
-        Err(NodeError::new(format!("node {} cannot read a stream", ctx.node_id)))
+        Err(NodeError::new(format!(
+            "node {} cannot read a stream",
+            ctx.node_id
+        )))
     }
     /// Called once at the end, also after an error or a cancel.
     async fn finalize(&mut self, _ctx: &Context) {}
@@ -236,7 +239,10 @@ impl NodeError {
     /// The run was cancelled.
     #[must_use]
     pub fn cancelled() -> Self {
-        Self { kind: NodeErrorKind::Cancelled, ..Self::new("cancelled") }
+        Self {
+            kind: NodeErrorKind::Cancelled,
+            ..Self::new("cancelled")
+        }
     }
 }
 
@@ -281,7 +287,11 @@ impl Context {
     ///
     /// # Errors
     /// What the provider or the seam failed with, with its reason and the generation id.
-    pub async fn generate(&self, call: GenerationCall, pieces: &mut dyn Pieces) -> Result<Generated, NodeError> {
+    pub async fn generate(
+        &self,
+        call: GenerationCall,
+        pieces: &mut dyn Pieces,
+    ) -> Result<Generated, NodeError> {
         let services = Arc::clone(&self.services);
         services.generate(self, call, pieces).await
     }
@@ -351,8 +361,19 @@ pub struct OnlyProgress<'a>(pub &'a Context);
 #[async_trait]
 impl Pieces for OnlyProgress<'_> {
     async fn piece(&mut self, piece: Piece) -> Result<(), NodeError> {
-        if let Piece::Progress { progress, total, preview } = piece {
-            self.0.note(Note::Progress { progress, total, preview }).await;
+        if let Piece::Progress {
+            progress,
+            total,
+            preview,
+        } = piece
+        {
+            self.0
+                .note(Note::Progress {
+                    progress,
+                    total,
+                    preview,
+                })
+                .await;
         }
         Ok(())
     }
@@ -385,7 +406,8 @@ pub struct Registry {
 impl Registry {
     /// Adds a type; a later one replaces an earlier one of the same name.
     pub fn register(&mut self, meta: NodeMeta, factory: Factory) {
-        self.types.insert(meta.node_type.clone(), (Arc::new(meta), factory));
+        self.types
+            .insert(meta.node_type.clone(), (Arc::new(meta), factory));
     }
     /// Metadata of a type.
     #[must_use]

@@ -8,12 +8,15 @@ use atelier_common::{
     identity::{Caller, Signer},
 };
 use atelier_proto::{
-    asset::v1::{DownloadAssetRequest, asset_service_client::AssetServiceClient, download_asset_response::Part},
+    asset::v1::{
+        DownloadAssetRequest, asset_service_client::AssetServiceClient, download_asset_response::Part,
+    },
     common::v1::{Origin, Surface},
     kernel::v1::Severity,
     provider::v1::{
-        CancelGenerationRequest, ListModelsRequest, Model, Persist, RunGenerationRequest, RunGenerationResponse,
-        provider_service_client::ProviderServiceClient, run_generation_response::Event as Said,
+        CancelGenerationRequest, ListModelsRequest, Model, Persist, RunGenerationRequest,
+        RunGenerationResponse, provider_service_client::ProviderServiceClient,
+        run_generation_response::Event as Said,
     },
     tracker::v1::Generation,
     value::{MediaRef, Value},
@@ -63,7 +66,10 @@ impl JobServices {
         asked: String,
         pieces: &mut dyn Pieces,
     ) -> Result<Generated, NodeError> {
-        let mut seen = Seen { asked, ..Seen::default() };
+        let mut seen = Seen {
+            asked,
+            ..Seen::default()
+        };
         let mut cancel_sent = false;
         loop {
             let next = tokio::select! {
@@ -84,7 +90,9 @@ impl JobServices {
         }
     }
     async fn cancel(&self, generation_id: &str) {
-        let request = self.signed(CancelGenerationRequest { generation_id: generation_id.to_owned() });
+        let request = self.signed(CancelGenerationRequest {
+            generation_id: generation_id.to_owned(),
+        });
         if let Err(status) = self.clients.providers.clone().cancel_generation(request).await {
             tracing::warn!(generation_id, code = ?status.code(), "a generation could not be cancelled");
         }
@@ -100,12 +108,17 @@ struct Seen {
 }
 impl Seen {
     fn id(&self) -> String {
-        self.generation.as_ref().map(|generation| generation.generation_id.clone()).unwrap_or_default()
+        self.generation
+            .as_ref()
+            .map(|generation| generation.generation_id.clone())
+            .unwrap_or_default()
     }
     async fn take(&mut self, ctx: &Context, said: Said, pieces: &mut dyn Pieces) -> Result<(), NodeError> {
         match said {
             Said::Prediction(prediction) => {
-                let Some(generation) = prediction.generation else { return Ok(()) };
+                let Some(generation) = prediction.generation else {
+                    return Ok(());
+                };
                 if self.generation.is_none() {
                     remember(ctx, &generation.generation_id);
                     self.tell_stand_in(ctx, &generation).await;
@@ -115,18 +128,38 @@ impl Seen {
                 Ok(())
             }
             Said::Progress(progress) => {
-                let preview = progress.preview.and_then(|preview| MediaRef::try_from(preview).ok());
-                pieces.piece(Piece::Progress { progress: progress.progress, total: progress.total, preview }).await
+                let preview = progress
+                    .preview
+                    .and_then(|preview| MediaRef::try_from(preview).ok());
+                pieces
+                    .piece(Piece::Progress {
+                        progress: progress.progress,
+                        total: progress.total,
+                        preview,
+                    })
+                    .await
             }
             Said::Chunk(chunk) if chunk.content_type == "audio" => {
-                pieces.piece(Piece::Audio { data: chunk.data, done: chunk.done }).await
+                pieces
+                    .piece(Piece::Audio {
+                        data: chunk.data,
+                        done: chunk.done,
+                    })
+                    .await
             }
             Said::Chunk(chunk) => {
-                pieces.piece(Piece::Text { text: chunk.text, done: chunk.done, thinking: chunk.thinking }).await
+                pieces
+                    .piece(Piece::Text {
+                        text: chunk.text,
+                        done: chunk.done,
+                        thinking: chunk.thinking,
+                    })
+                    .await
             }
             Said::Result(result) => {
                 let output = result.output.map(Value::try_from).transpose();
-                self.output = output.map_err(|error| NodeError::new(format!("the result is no value: {error}")))?;
+                self.output =
+                    output.map_err(|error| NodeError::new(format!("the result is no value: {error}")))?;
                 Ok(())
             }
         }
@@ -134,21 +167,35 @@ impl Seen {
     /// A provider that is not here was replaced: whoever looks at the run must know.
     async fn tell_stand_in(&self, ctx: &Context, generation: &Generation) {
         if !self.asked.is_empty() && self.asked != generation.provider {
-            let content = format!("no provider {} is configured: {} stands in", self.asked, generation.provider);
-            ctx.note(Note::Log { content, severity: Severity::Warning }).await;
+            let content = format!(
+                "no provider {} is configured: {} stands in",
+                self.asked, generation.provider
+            );
+            ctx.note(Note::Log {
+                content,
+                severity: Severity::Warning,
+            })
+            .await;
         }
     }
     fn end(self, ctx: &Context) -> Result<Generated, NodeError> {
         let generation_id = self.id();
         match self.output {
-            Some(output) => Ok(Generated { generation_id, output, generation: self.generation.map(Box::new) }),
+            Some(output) => Ok(Generated {
+                generation_id,
+                output,
+                generation: self.generation.map(Box::new),
+            }),
             None if ctx.cancel.is_cancelled() => Err(NodeError::cancelled()),
             None => Err(NodeError::new("the provider answered without a result")),
         }
     }
 }
 fn remember(ctx: &Context, generation_id: &str) {
-    ctx.generation_ids.lock().unwrap_or_else(PoisonError::into_inner).push(generation_id.to_owned());
+    ctx.generation_ids
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(generation_id.to_owned());
 }
 /// A failed call as an error of the node.
 fn failure(status: &Status, generation: Option<&Generation>) -> NodeError {
@@ -189,7 +236,13 @@ impl Services for JobServices {
         }
         let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
         let key = format!("inv:{}:{}:{}:{ordinal}", ctx.job_id, ctx.node_id, ctx.invocation);
-        let GenerationCall { provider, model, capability, params, persist } = call;
+        let GenerationCall {
+            provider,
+            model,
+            capability,
+            params,
+            persist,
+        } = call;
         let asked = provider.clone();
         let request = self.signed(RunGenerationRequest {
             provider,
@@ -218,15 +271,32 @@ impl Services for JobServices {
             return Ok(data.clone());
         }
         if let Some(rest) = media.uri.strip_prefix("data:") {
-            let (_, payload) = rest.split_once("base64,").ok_or_else(|| NodeError::new("a data URI is not base64"))?;
-            let bytes = STANDARD.decode(payload).map_err(|_| NodeError::new("a data URI is not base64"))?;
+            let (_, payload) = rest
+                .split_once("base64,")
+                .ok_or_else(|| NodeError::new("a data URI is not base64"))?;
+            let bytes = STANDARD
+                .decode(payload)
+                .map_err(|_| NodeError::new("a data URI is not base64"))?;
             return Ok(bytes.into());
         }
         let id = media.asset_id.clone().or_else(|| asset_of_uri(&media.uri));
-        let asset_id = id.ok_or_else(|| NodeError::new("a media reference names no stored asset and has no bytes"))?;
-        let request = self.signed(DownloadAssetRequest { asset_id, offset: None, length: None });
-        let lost = |status: Status| NodeError::new(format!("a stored asset cannot be read: {}", status.message()));
-        let mut parts = self.clients.assets.clone().download_asset(request).await.map_err(lost)?.into_inner();
+        let asset_id =
+            id.ok_or_else(|| NodeError::new("a media reference names no stored asset and has no bytes"))?;
+        let request = self.signed(DownloadAssetRequest {
+            asset_id,
+            offset: None,
+            length: None,
+        });
+        let lost =
+            |status: Status| NodeError::new(format!("a stored asset cannot be read: {}", status.message()));
+        let mut parts = self
+            .clients
+            .assets
+            .clone()
+            .download_asset(request)
+            .await
+            .map_err(lost)?
+            .into_inner();
         let mut bytes = BytesMut::new();
         while let Some(part) = parts.message().await.map_err(lost)? {
             if let Some(Part::Chunk(chunk)) = part.part {
@@ -239,8 +309,16 @@ impl Services for JobServices {
         Ok(bytes.freeze())
     }
     async fn models(&self, _ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError> {
-        let request = ListModelsRequest { provider: None, capability: Some(capability.to_owned()) };
-        let response = self.clients.providers.clone().list_models(self.signed(request)).await;
+        let request = ListModelsRequest {
+            provider: None,
+            capability: Some(capability.to_owned()),
+        };
+        let response = self
+            .clients
+            .providers
+            .clone()
+            .list_models(self.signed(request))
+            .await;
         response
             .map(|response| response.into_inner().models)
             .map_err(|status| NodeError::new(format!("models cannot be listed: {}", status.message())))

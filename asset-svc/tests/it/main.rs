@@ -2,6 +2,15 @@
 
 #![allow(
     clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::large_futures,
+    reason = "tests say what they expect by failing"
+)]
+#![allow(
+    clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "for tests only"

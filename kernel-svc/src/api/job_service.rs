@@ -5,9 +5,9 @@ use std::pin::Pin;
 use atelier_common::identity;
 use atelier_proto::{
     kernel::v1::{
-        CancelJobRequest, CancelJobResponse, CheckGraphRequest, CheckGraphResponse, GetJobRequest, GetJobResponse,
-        ListJobsRequest, ListJobsResponse, RunJobRequest, RunJobResponse, WatchJobRequest, WatchJobResponse,
-        WatchStarted, job_service_server::JobService, watch_job_response::Message,
+        CancelJobRequest, CancelJobResponse, CheckGraphRequest, CheckGraphResponse, GetJobRequest,
+        GetJobResponse, ListJobsRequest, ListJobsResponse, RunJobRequest, RunJobResponse, WatchJobRequest,
+        WatchJobResponse, WatchStarted, job_service_server::JobService, watch_job_response::Message,
     },
     value::Map,
 };
@@ -44,31 +44,54 @@ impl JobService for JobApi {
     async fn run_job(&self, request: Request<RunJobRequest>) -> Result<Response<RunJobResponse>, Status> {
         let caller = identity::caller(&request)?;
         let started = self.jobs.start(&caller, request.into_inner()).await?;
-        Ok(Response::new(RunJobResponse { job: Some(started.job), created: started.created }))
+        Ok(Response::new(RunJobResponse {
+            job: Some(started.job),
+            created: started.created,
+        }))
     }
     async fn get_job(&self, request: Request<GetJobRequest>) -> Result<Response<GetJobResponse>, Status> {
         let caller = identity::caller(&request)?;
         let job = self.jobs.get(&caller, &request.get_ref().job_id).await?;
         Ok(Response::new(GetJobResponse { job: Some(job) }))
     }
-    async fn list_jobs(&self, request: Request<ListJobsRequest>) -> Result<Response<ListJobsResponse>, Status> {
+    async fn list_jobs(
+        &self,
+        request: Request<ListJobsRequest>,
+    ) -> Result<Response<ListJobsResponse>, Status> {
         let caller = identity::caller(&request)?;
         let page = self.jobs.store().list(&caller, request.get_ref()).await?;
-        let jobs = page.rows.into_iter().map(|row| to_proto(row, false)).collect::<Result<_, _>>()?;
-        Ok(Response::new(ListJobsResponse { jobs, next_page_token: page.next }))
+        let jobs = page
+            .rows
+            .into_iter()
+            .map(|row| to_proto(row, false))
+            .collect::<Result<_, _>>()?;
+        Ok(Response::new(ListJobsResponse {
+            jobs,
+            next_page_token: page.next,
+        }))
     }
     async fn watch_job(&self, request: Request<WatchJobRequest>) -> Result<Response<Events>, Status> {
         let caller = identity::caller(&request)?;
-        let WatchJobRequest { job_id, after_seq, replay_only } = request.into_inner();
+        let WatchJobRequest {
+            job_id,
+            after_seq,
+            replay_only,
+        } = request.into_inner();
         if after_seq < 0 {
             let wrong = "must not be negative".to_owned();
-            return Err(Error::InvalidField { field: "after_seq", wrong }.into());
+            return Err(Error::InvalidField {
+                field: "after_seq",
+                wrong,
+            }
+            .into());
         }
         // The live end first: what is published after the row was read shows up there.
         let row = self.jobs.store().get(&caller, &job_id).await?;
         let live = self.jobs.live(&row.job_key);
         let db = self.jobs.store().db().clone();
-        let last_seq = live.as_ref().map_or(row.last_seq, |live| live.watch().borrow().seq.max(row.last_seq));
+        let last_seq = live
+            .as_ref()
+            .map_or(row.last_seq, |live| live.watch().borrow().seq.max(row.last_seq));
         let replay_count = match live.as_ref().and_then(|live| live.after(after_seq, usize::MAX)) {
             Some(events) => i64::try_from(events.len()).unwrap_or(i64::MAX),
             None => count_after(&db, &row.job_key, after_seq).await?,
@@ -91,17 +114,28 @@ impl JobService for JobApi {
         };
         Ok(Response::new(events.boxed()))
     }
-    async fn cancel_job(&self, request: Request<CancelJobRequest>) -> Result<Response<CancelJobResponse>, Status> {
+    async fn cancel_job(
+        &self,
+        request: Request<CancelJobRequest>,
+    ) -> Result<Response<CancelJobResponse>, Status> {
         let caller = identity::caller(&request)?;
         let (cancelled, job) = self.jobs.cancel(&caller, &request.get_ref().job_id).await?;
-        Ok(Response::new(CancelJobResponse { cancelled, job: Some(job) }))
+        Ok(Response::new(CancelJobResponse {
+            cancelled,
+            job: Some(job),
+        }))
     }
-    async fn check_graph(&self, request: Request<CheckGraphRequest>) -> Result<Response<CheckGraphResponse>, Status> {
+    async fn check_graph(
+        &self,
+        request: Request<CheckGraphRequest>,
+    ) -> Result<Response<CheckGraphResponse>, Status> {
         identity::caller(&request)?;
         let CheckGraphRequest { graph_json, params } = request.into_inner();
         let parsed = read_graph(&graph_json)?;
-        let params = Map::try_from(params.unwrap_or_default())
-            .map_err(|error| Error::InvalidField { field: "params", wrong: error.to_string() })?;
+        let params = Map::try_from(params.unwrap_or_default()).map_err(|error| Error::InvalidField {
+            field: "params",
+            wrong: error.to_string(),
+        })?;
         let issues = graph::check(&parsed, self.jobs.registry(), &params);
         Ok(Response::new(CheckGraphResponse { issues }))
     }

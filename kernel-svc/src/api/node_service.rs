@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use atelier_common::identity;
 use atelier_proto::kernel::v1::{
-    GetNodeTypeRequest, GetNodeTypeResponse, ListNodeTypesRequest, ListNodeTypesResponse, NodeType, Output, Property,
-    node_service_server::NodeService,
+    GetNodeTypeRequest, GetNodeTypeResponse, ListNodeTypesRequest, ListNodeTypesResponse, NodeType, Output,
+    Property, node_service_server::NodeService,
 };
 use tonic::{Request, Response, Status};
 
@@ -42,15 +42,21 @@ impl NodeService for NodeApi {
             .collect();
         let below = |meta: &NodeMeta| {
             namespace.as_deref().is_none_or(|space| {
-                meta.node_type.strip_prefix(space).is_some_and(|rest| space.is_empty() || rest.starts_with('.'))
+                meta.node_type
+                    .strip_prefix(space)
+                    .is_some_and(|rest| space.is_empty() || rest.starts_with('.'))
             })
         };
         let fits = |meta: &NodeMeta| {
             let text = format!("{} {} {}", meta.node_type, meta.title, meta.description).to_lowercase();
             words.iter().all(|word| text.contains(word.as_str()))
         };
-        let mut node_types: Vec<NodeType> =
-            self.0.all().filter(|meta| below(meta) && fits(meta)).map(|meta| to_proto(meta)).collect();
+        let mut node_types: Vec<NodeType> = self
+            .0
+            .all()
+            .filter(|meta| below(meta) && fits(meta))
+            .map(|meta| to_proto(meta))
+            .collect();
         node_types.sort_by(|a, b| a.node_type.cmp(&b.node_type));
         Ok(Response::new(ListNodeTypesResponse { node_types }))
     }
@@ -60,8 +66,13 @@ impl NodeService for NodeApi {
     ) -> Result<Response<GetNodeTypeResponse>, Status> {
         identity::caller(&request)?;
         let node_type = request.into_inner().node_type;
-        let meta = self.0.meta(&node_type).ok_or(Error::NodeTypeNotFound(node_type))?;
-        Ok(Response::new(GetNodeTypeResponse { node_type: Some(to_proto(meta)) }))
+        let meta = self
+            .0
+            .meta(&node_type)
+            .ok_or(Error::NodeTypeNotFound(node_type))?;
+        Ok(Response::new(GetNodeTypeResponse {
+            node_type: Some(to_proto(meta)),
+        }))
     }
 }
 fn to_proto(meta: &NodeMeta) -> NodeType {
@@ -69,7 +80,11 @@ fn to_proto(meta: &NodeMeta) -> NodeType {
         node_type: meta.node_type.clone(),
         title: meta.title.clone(),
         description: meta.description.clone(),
-        namespace: meta.node_type.rsplit_once('.').map(|(space, _)| space.to_owned()).unwrap_or_default(),
+        namespace: meta
+            .node_type
+            .rsplit_once('.')
+            .map(|(space, _)| space.to_owned())
+            .unwrap_or_default(),
         properties: meta.inputs.iter().map(property).collect(),
         outputs: meta.outputs.iter().map(output).collect(),
         streaming_input: meta.streaming_input.unwrap_or(false),
@@ -87,7 +102,16 @@ fn to_proto(meta: &NodeMeta) -> NodeType {
     }
 }
 fn property(input: &InputMeta) -> Property {
-    let InputMeta { name, ty, default, required, description, min, max, values } = input;
+    let InputMeta {
+        name,
+        ty,
+        default,
+        required,
+        description,
+        min,
+        max,
+        values,
+    } = input;
     Property {
         name: name.clone(),
         r#type: ty.clone(),
@@ -101,5 +125,9 @@ fn property(input: &InputMeta) -> Property {
 }
 fn output(output: &OutputMeta) -> Output {
     let OutputMeta { name, ty, stream } = output;
-    Output { name: name.clone(), r#type: ty.clone(), stream: *stream }
+    Output {
+        name: name.clone(),
+        r#type: ty.clone(),
+        stream: *stream,
+    }
 }

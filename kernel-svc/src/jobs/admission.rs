@@ -37,7 +37,11 @@ impl Admission {
     /// So many slots for each user, and so many that may wait.
     #[must_use]
     pub fn new(slots: usize, waiting: usize) -> Self {
-        Self { users: Arc::default(), slots: slots.max(1), waiting }
+        Self {
+            users: Arc::default(),
+            slots: slots.max(1),
+            waiting,
+        }
     }
     /// Asks for a slot.
     ///
@@ -53,8 +57,17 @@ impl Admission {
         entry.next += 1;
         let free = entry.running < self.slots;
         let (sender, place) = watch::channel(if free { 0 } else { entry.waiting.len() + 1 });
-        if free { entry.running += 1 } else { entry.waiting.push_back((number, sender)) }
-        Ok(Ticket { admission: self.clone(), user: user.to_owned(), number, place })
+        if free {
+            entry.running += 1
+        } else {
+            entry.waiting.push_back((number, sender))
+        }
+        Ok(Ticket {
+            admission: self.clone(),
+            user: user.to_owned(),
+            number,
+            place,
+        })
     }
     fn leave(&self, user: &str, number: u64) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +120,10 @@ mod tests {
         let mut third = admission.enter("u").expect("waits");
         let fourth = admission.enter("u").expect("waits");
         let mut fifth = admission.enter("u").expect("waits");
-        assert_eq!((first.place(), third.place(), fourth.place(), fifth.place()), (0, 1, 2, 3));
+        assert_eq!(
+            (first.place(), third.place(), fourth.place(), fifth.place()),
+            (0, 1, 2, 3)
+        );
         assert_eq!(admission.enter("other").expect("slot").place(), 0);
         drop(fourth);
         assert_eq!(fifth.changed().await, 2);

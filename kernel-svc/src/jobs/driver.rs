@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use atelier_common::{clock::Clock, db::GroupCommit, identity::Caller, tasks::Tasks};
+use atelier_common::{clock::Clock, component::Deps, db::GroupCommit, identity::Caller, tasks::Tasks};
 use atelier_proto::{
     kernel::v1::{Job, JobStatus, RunJobRequest, RunOptions},
     value::Map,
@@ -64,10 +64,8 @@ impl Jobs {
         commits: GroupCommit<Append, (), Error>,
         registry: Arc<Registry>,
         clients: Clients,
-        clock: Clock,
-        instance: &str,
-        settings: Arc<Settings>,
-        tasks: Tasks,
+        settings: Settings,
+        deps: &Deps,
     ) -> Self {
         Self {
             store,
@@ -75,12 +73,12 @@ impl Jobs {
             live: LiveJobs::default(),
             registry,
             clients,
-            clock,
-            instance: instance.into(),
+            clock: deps.clock.clone(),
+            instance: deps.instance.to_string().into(),
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
-            settings,
+            settings: Arc::new(settings),
             running: Arc::default(),
-            tasks,
+            tasks: deps.tasks.clone(),
         }
     }
     /// The rows.
@@ -108,24 +106,42 @@ impl Jobs {
         if self.tasks.token().is_cancelled() {
             return Err(Error::Draining);
         }
-        let RunJobRequest { job_id, workflow_id, graph_json, params, name, options } = request;
+        let RunJobRequest {
+            job_id,
+            workflow_id,
+            graph_json,
+            params,
+            name,
+            options,
+        } = request;
         let Some(graph) = graph_json else {
             return Err(match workflow_id {
                 Some(id) => Error::WorkflowNotFound(id),
-                None => Error::InvalidField { field: "graph_json", wrong: "a graph or a workflow is needed".to_owned() },
+                None => Error::InvalidField {
+                    field: "graph_json",
+                    wrong: "a graph or a workflow is needed".to_owned(),
+                },
             });
         };
         let parsed = read_graph(&graph)?;
         let params = params.unwrap_or_default();
-        let values = Map::try_from(params.clone())
-            .map_err(|error| Error::InvalidField { field: "params", wrong: error.to_string() })?;
-        let job_id = if job_id.is_empty() { uuid::Uuid::now_v7().to_string() } else { job_id };
+        let values = Map::try_from(params.clone()).map_err(|error| Error::InvalidField {
+            field: "params",
+            wrong: error.to_string(),
+        })?;
+        let job_id = if job_id.is_empty() {
+            uuid::Uuid::now_v7().to_string()
+        } else {
+            job_id
+        };
         if job_id.len() > MAX_JOB_ID || job_id.chars().any(char::is_control) {
             let wrong = format!("must have at most {MAX_JOB_ID} bytes and no control characters");
-            return Err(Error::InvalidField { field: "job_id", wrong });
+            return Err(Error::InvalidField {
+                field: "job_id",
+                wrong,
+            });
         }
         let options = options.unwrap_or_default();
-        let ticket = self.admission.enter(&caller.user_id)?;
         let jobs = self.clone();
         let caller = caller.clone();
         // In a task of its own, so that a caller who leaves between the row and the start loses nothing.
@@ -140,6 +156,14 @@ impl Jobs {
                 owner: &jobs.instance,
                 lease_until: jobs.lease_until(),
             };
+            // Before asking for a slot: a repeat needs none, and is answered when all are taken.
+            if let Some(row) = jobs.store.find_repeated(&caller, &new).await? {
+                return Ok(Started {
+                    job: to_proto(row, false)?,
+                    created: false,
+                });
+            }
+            let ticket = jobs.admission.enter(&caller.user_id)?;
             let (row, created) = jobs.store.insert(&caller, new).await?;
             let job = to_proto(row.clone(), false)?;
             if created {
@@ -165,18 +189,22 @@ impl Jobs {
         // Not the process's token: a process that goes down interrupts a run, it does not cancel it.
         let cancel = CancellationToken::new();
         let live = Arc::new(Live::new(0));
+        let shown = Arc::clone(&live);
         self.live.insert(&row.job_key, Arc::clone(&live));
         self.running.insert(row.job_key.clone(), cancel.clone());
         let jobs = self.clone();
         let span = tracing::info_span!("run", job_id = row.job_id);
         let drive = async move {
             let key = row.job_key.clone();
-            let outcome = jobs.drive(caller, &row, live, graph, params, options, ticket, cancel).await;
+            let outcome = jobs
+                .drive(caller, &row, live, graph, params, options, ticket, cancel)
+                .await;
             if let Err(error) = outcome {
                 tracing::error!(error = &error as &dyn std::error::Error, "a run was lost");
             }
             jobs.running.remove(&key);
             jobs.live.remove(&key);
+            shown.leave();
         };
         drop(self.tasks.spawn("job", drive.instrument(span)));
     }
@@ -204,7 +232,8 @@ impl Jobs {
         });
         metrics::gauge!(crate::metrics::RUNNING).increment(1.0);
         if let Some(_slot) = wait_for_slot(ticket, &events, &cancel).await {
-            self.execute(caller, row, graph, params, &options, events, cancel).await;
+            self.execute(caller, row, graph, params, &options, events, cancel)
+                .await;
         } else {
             drop(events);
         }
@@ -222,7 +251,10 @@ impl Jobs {
         events: mpsc::Sender<Event>,
         cancel: CancellationToken,
     ) {
-        let strict = LoadOptions { strict: true, ..LoadOptions::default() };
+        let strict = LoadOptions {
+            strict: true,
+            ..LoadOptions::default()
+        };
         let graph = match graph::load(&graph, &self.registry, &strict) {
             Ok(graph) => graph,
             Err(_) => {
@@ -233,7 +265,15 @@ impl Jobs {
                 // The relay lives as long as the sender.
                 let _ = events.send(ended(JobStatus::Running, None, None)).await;
                 let (status, error_code, outputs) = (JobStatus::Failed, None, None);
-                let _ = events.send(Event::Job { status, error, error_code, outputs, issues }).await;
+                let _ = events
+                    .send(Event::Job {
+                        status,
+                        error,
+                        error_code,
+                        outputs,
+                        issues,
+                    })
+                    .await;
                 return;
             }
         };
@@ -258,13 +298,37 @@ impl Jobs {
             workflow_id: row.workflow_id.clone(),
             owner: self.instance.to_string(),
         };
-        let saver = Saver::new(self.clients.assets.clone(), self.clients.signer.clone(), caller.clone());
-        let (registry, commits, clock) = (Arc::clone(&self.registry), self.commits.clone(), self.clock.clone());
-        Relay::new(identity, options, registry, commits, live, saver, clock, row.last_seq)
+        let saver = Saver::new(
+            self.clients.assets.clone(),
+            self.clients.signer.clone(),
+            caller.clone(),
+        );
+        let (registry, commits, clock) = (
+            Arc::clone(&self.registry),
+            self.commits.clone(),
+            self.clock.clone(),
+        );
+        Relay::new(
+            identity,
+            options,
+            registry,
+            commits,
+            live,
+            saver,
+            clock,
+            row.last_seq,
+        )
     }
     fn engine_options(&self, options: &RunOptions) -> run::RunOptions {
-        let buffer_limit = usize::try_from(options.buffer_limit).ok().filter(|limit| *limit > 0);
-        run::RunOptions { strict: options.strict, buffer_limit, cancel_grace: self.settings.cancel_grace, ..Default::default() }
+        let buffer_limit = usize::try_from(options.buffer_limit)
+            .ok()
+            .filter(|limit| *limit > 0);
+        run::RunOptions {
+            strict: options.strict,
+            buffer_limit,
+            cancel_grace: self.settings.cancel_grace,
+            ..Default::default()
+        }
     }
     /// Cancels a run of the caller: whether this call did, and the run as it is.
     ///
@@ -272,10 +336,7 @@ impl Jobs {
     /// [`Error::JobNotFound`]; store errors.
     pub async fn cancel(&self, caller: &Caller, job_id: &str) -> Result<(bool, Job), Error> {
         let row = self.store.get(caller, job_id).await?;
-        let cancelled = !is_terminal(&row.status) && row.cancel_requested_at.is_none();
-        if cancelled {
-            self.store.note_cancel(&row.job_key).await?;
-        }
+        let cancelled = !is_terminal(&row.status) && self.store.note_cancel(&row.job_key).await?;
         if let Some(token) = self.running.get(&row.job_key) {
             token.cancel();
         }
@@ -304,7 +365,8 @@ impl Jobs {
 /// # Errors
 /// [`Error::MalformedGraph`].
 pub fn read_graph(text: &str) -> Result<serde_json::Value, Error> {
-    let graph = serde_json::from_str(text).map_err(|error| Error::MalformedGraph(format!("not JSON: {error}")))?;
+    let graph =
+        serde_json::from_str(text).map_err(|error| Error::MalformedGraph(format!("not JSON: {error}")))?;
     let mut issues = Vec::new();
     graph::load::parse(&graph, &mut issues).map_err(|issue| Error::MalformedGraph(issue.message))?;
     Ok(graph)
@@ -333,7 +395,13 @@ async fn wait_for_slot(
 /// An event of the run without results.
 pub(super) fn ended(status: JobStatus, error: Option<String>, error_code: Option<&str>) -> Event {
     let error_code = error_code.map(ToOwned::to_owned);
-    Event::Job { status, error, error_code, outputs: None, issues: Vec::new() }
+    Event::Job {
+        status,
+        error,
+        error_code,
+        outputs: None,
+        issues: Vec::new(),
+    }
 }
 /// Whether a row says that its run goes on.
 pub(super) fn goes_on(row: &Model) -> bool {

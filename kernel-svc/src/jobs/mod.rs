@@ -9,7 +9,7 @@ mod store;
 
 pub use admission::{Admission, Ticket};
 pub use driver::{Jobs, Started, read_graph};
-pub use store::{Page, Store, to_proto};
+pub use store::{NewJob, Page, Store, to_proto};
 
 use atelier_proto::kernel::v1::JobStatus;
 

@@ -17,7 +17,9 @@ use crate::{
 };
 
 /// Runs that one pass looks at.
-const BATCH: u64 = 100;
+const BATCH: usize = 100;
+/// Keys in one statement; both engines bound the number of parameters.
+const KEYS: usize = 500;
 /// What a run says that was lost with its process.
 const LOST: &str = "the process that ran this job ended before the job did";
 
@@ -28,24 +30,51 @@ impl Jobs {
     /// Store errors.
     pub async fn recover(&self, all_others_dead: bool) -> Result<usize, Error> {
         let mut recovered = 0;
-        for row in self.orphans(all_others_dead).await? {
-            if self.claim(&row).await? {
+        loop {
+            let rows = self.orphans(all_others_dead).await?;
+            let (found, before) = (rows.len(), recovered);
+            for row in rows {
+                if !self.claim(&row).await? {
+                    continue;
+                }
                 let job_id = row.job_id.clone();
-                self.end_lost(row).await?;
-                tracing::info!(job_id, "a run was lost with its process");
-                recovered += 1;
+                // One that cannot be ended must not keep the others from it; it is looked at again when its lease ends.
+                match self.end_lost(row).await {
+                    Ok(()) => {
+                        tracing::info!(job_id, "a run was lost with its process");
+                        recovered += 1;
+                    }
+                    Err(error) => {
+                        tracing::error!(
+                            job_id,
+                            error = &error as &dyn std::error::Error,
+                            "a lost run cannot be ended"
+                        );
+                    }
+                }
+            }
+            if found < BATCH || recovered == before {
+                return Ok(recovered);
             }
         }
-        Ok(recovered)
     }
+    /// Runs of dead instances, and runs of this one that it lost without dying itself.
     async fn orphans(&self, all_others_dead: bool) -> Result<Vec<Model>, Error> {
-        let mut query = Entity::find()
-            .filter(Column::Status.is_in(["queued", "running"]))
-            .filter(Condition::any().add(Column::Owner.is_null()).add(Column::Owner.ne(self.instance.as_ref())));
-        if !all_others_dead {
-            query = query.filter(Column::LeaseUntil.lt(self.store.now()));
+        let mut dead = Condition::any().add(Column::LeaseUntil.lt(self.store.now()));
+        if all_others_dead {
+            dead = dead
+                .add(Column::Owner.is_null())
+                .add(Column::Owner.ne(self.instance.as_ref()));
         }
-        Ok(query.order_by_asc(Column::CreatedAt).limit(BATCH).all(self.store.db().read()).await?)
+        let rows = Entity::find()
+            .filter(Column::Status.is_in(["queued", "running"]))
+            .filter(Column::JobKey.is_not_in(self.driven()))
+            .filter(dead)
+            .order_by_asc(Column::CreatedAt)
+            .limit(BATCH as u64)
+            .all(self.store.db().read())
+            .await?;
+        Ok(rows)
     }
     /// Takes a run over; false when another process was faster.
     async fn claim(&self, row: &Model) -> Result<bool, Error> {
@@ -64,7 +93,10 @@ impl Jobs {
         Ok(claimed)
     }
     async fn end_lost(&self, row: Model) -> Result<(), Error> {
-        let caller = Caller { user_id: row.user_id.clone(), scopes: Vec::new() };
+        let caller = Caller {
+            user_id: row.user_id.clone(),
+            scopes: Vec::new(),
+        };
         let options = RunOptions::decode(row.options.as_slice()).map_err(|_| Error::DamagedLog)?;
         let recorded = unpublished(self.store.db(), &row.job_key).await?;
         let mut relay = self.relay(&caller, &row, options, Arc::new(Live::new(row.last_seq)));
@@ -88,10 +120,16 @@ impl Jobs {
                 _ = tick.tick() => {}
             }
             if let Err(error) = self.renew().await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "leases of runs could not be renewed");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "leases of runs could not be renewed"
+                );
             }
             if let Err(error) = self.recover(false).await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "lost runs could not be ended");
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "lost runs could not be ended"
+                );
             }
         }
     }
@@ -101,12 +139,15 @@ impl Jobs {
             return Ok(());
         }
         let tx = self.store.db().begin().await?;
-        Entity::update_many()
-            .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
-            .filter(Column::Owner.eq(self.instance.as_ref()))
-            .filter(Column::Status.is_in(["queued", "running"]))
-            .exec(&*tx)
-            .await?;
+        // Only what is driven: the lease of a run that was lost here must end.
+        for keys in driven.chunks(KEYS) {
+            Entity::update_many()
+                .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
+                .filter(Column::Owner.eq(self.instance.as_ref()))
+                .filter(Column::JobKey.is_in(keys))
+                .exec(&*tx)
+                .await?;
+        }
         tx.commit().await?;
         let asked = Entity::find()
             .filter(Column::Owner.eq(self.instance.as_ref()))

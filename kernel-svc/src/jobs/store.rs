@@ -3,13 +3,15 @@
 use atelier_common::{clock::Clock, db::Db, identity::Caller};
 use atelier_proto::{
     common::v1::MapValue,
-    kernel::v1::{Issue, Job, ListJobsRequest, RunOptions},
+    kernel::v1::{Issue, Job, JobStatus, ListJobsRequest, RunOptions},
     time,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use prost::Message;
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, sea_query::Expr,
+    ActiveValue::Set,
+    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+    sea_query::{Expr, OnConflict},
 };
 
 use super::status_of;
@@ -31,19 +33,31 @@ pub struct Store {
 }
 /// A run to record.
 pub struct NewJob<'a> {
-    pub(super) job_id: &'a str,
-    pub(super) workflow_id: Option<&'a str>,
-    pub(super) name: &'a str,
-    pub(super) graph: &'a str,
-    pub(super) params: &'a MapValue,
-    pub(super) options: &'a RunOptions,
-    pub(super) owner: &'a str,
-    pub(super) lease_until: i64,
+    /// The id that its client knows.
+    pub job_id: &'a str,
+    /// The workflow it belongs to.
+    pub workflow_id: Option<&'a str>,
+    /// Name shown in lists.
+    pub name: &'a str,
+    /// The graph, JSON.
+    pub graph: &'a str,
+    /// Its parameters.
+    pub params: &'a MapValue,
+    /// Its options.
+    pub options: &'a RunOptions,
+    /// The instance that is to drive it.
+    pub owner: &'a str,
+    /// Until when, in microseconds.
+    pub lease_until: i64,
 }
 impl NewJob<'_> {
     fn fingerprint(&self) -> String {
         let mut hash = blake3::Hasher::new();
-        for part in [self.graph.as_bytes(), &self.params.encode_to_vec(), &self.options.encode_to_vec()] {
+        for part in [
+            self.graph.as_bytes(),
+            &self.params.encode_to_vec(),
+            &self.options.encode_to_vec(),
+        ] {
             hash.update(&part.len().to_be_bytes()).update(part);
         }
         hash.update(self.workflow_id.unwrap_or_default().as_bytes());
@@ -103,27 +117,39 @@ impl Store {
             lease_until: Set(new.lease_until),
             cancel_requested_at: Set(None),
         };
+        // One statement decides between callers that come at once; whoever loses reads the winner's row.
+        let conflict = OnConflict::columns([Column::UserId, Column::JobId])
+            .do_nothing()
+            .to_owned();
         let tx = self.db.begin().await?;
-        let known = Entity::find()
-            .filter(Column::UserId.eq(&caller.user_id))
-            .filter(Column::JobId.eq(new.job_id))
-            .one(&*tx)
-            .await?;
-        if let Some(known) = known {
-            return if known.fingerprint == fingerprint { Ok((known, false)) } else { Err(Error::JobIdUsed(known.job_id)) };
-        }
-        let row = Entity::insert(row).exec_with_returning(&*tx).await?;
+        let inserted = Entity::insert(row)
+            .on_conflict(conflict)
+            .exec_without_returning(&*tx)
+            .await?
+            == 1;
+        let row = by_id(caller, new.job_id).one(&*tx).await?;
         tx.commit().await?;
-        Ok((row, true))
+        let row = row.ok_or_else(|| Error::JobNotFound(new.job_id.to_owned()))?;
+        if inserted {
+            Ok((row, true))
+        } else {
+            Ok((same_request(row, &fingerprint)?, false))
+        }
+    }
+    /// The run that a request asked for before.
+    ///
+    /// # Errors
+    /// As [`Store::insert`].
+    pub async fn find_repeated(&self, caller: &Caller, new: &NewJob<'_>) -> Result<Option<Model>, Error> {
+        let row = by_id(caller, new.job_id).one(self.db.read()).await?;
+        row.map(|row| same_request(row, &new.fingerprint())).transpose()
     }
     /// One run of the caller.
     ///
     /// # Errors
     /// [`Error::JobNotFound`], the same for foreign and missing; store errors.
     pub async fn get(&self, caller: &Caller, job_id: &str) -> Result<Model, Error> {
-        Entity::find()
-            .filter(Column::UserId.eq(&caller.user_id))
-            .filter(Column::JobId.eq(job_id))
+        by_id(caller, job_id)
             .one(self.db.read())
             .await?
             .ok_or_else(|| Error::JobNotFound(job_id.to_owned()))
@@ -136,10 +162,15 @@ impl Store {
         let limit = match u64::try_from(request.page_size) {
             Ok(0) => DEFAULT_PAGE,
             Ok(size) => size.min(MAX_PAGE),
-            Err(_) => return Err(Error::InvalidField { field: "page_size", wrong: "must not be negative".to_owned() }),
+            Err(_) => {
+                return Err(Error::InvalidField {
+                    field: "page_size",
+                    wrong: "must not be negative".to_owned(),
+                });
+            }
         };
         let mut query = Entity::find().filter(Column::UserId.eq(&caller.user_id));
-        let status = request.status.map(|_| super::status_name(request.status()));
+        let status = request.status.map(asked_status).transpose()?;
         if let Some(status) = status {
             query = query.filter(Column::Status.eq(status));
         }
@@ -150,9 +181,11 @@ impl Store {
         if !request.page_token.is_empty() {
             let (at, key) = read_token(&request.page_token, &filter)?;
             query = query.filter(
-                Condition::any()
-                    .add(Column::CreatedAt.lt(at))
-                    .add(Condition::all().add(Column::CreatedAt.eq(at)).add(Column::JobKey.lt(key))),
+                Condition::any().add(Column::CreatedAt.lt(at)).add(
+                    Condition::all()
+                        .add(Column::CreatedAt.eq(at))
+                        .add(Column::JobKey.lt(key)),
+                ),
             );
         }
         let mut rows = query
@@ -163,32 +196,73 @@ impl Store {
             .await?;
         let more = u64::try_from(rows.len()).is_ok_and(|count| count > limit);
         rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
-        let next = rows.last().filter(|_| more).map(|row| write_token(row, &filter)).unwrap_or_default();
+        let next = rows
+            .last()
+            .filter(|_| more)
+            .map(|row| write_token(row, &filter))
+            .unwrap_or_default();
         Ok(Page { rows, next })
     }
-    /// Notes that somebody asked to cancel a run; the first one counts.
+    /// Notes that somebody asked to cancel a run that goes on; the first one counts: whether it was this one.
     ///
     /// # Errors
     /// Store errors.
-    pub async fn note_cancel(&self, job_key: &str) -> Result<(), Error> {
+    pub async fn note_cancel(&self, job_key: &str) -> Result<bool, Error> {
         let tx = self.db.begin().await?;
-        Entity::update_many()
+        let noted = Entity::update_many()
             .col_expr(Column::CancelRequestedAt, Expr::value(self.now()))
             .filter(Column::JobKey.eq(job_key))
             .filter(Column::CancelRequestedAt.is_null())
+            .filter(Column::Status.is_in(["queued", "running"]))
             .exec(&*tx)
-            .await?;
-        Ok(tx.commit().await?)
+            .await?
+            .rows_affected
+            == 1;
+        tx.commit().await?;
+        Ok(noted)
+    }
+}
+fn by_id(caller: &Caller, job_id: &str) -> Select<Entity> {
+    Entity::find()
+        .filter(Column::UserId.eq(&caller.user_id))
+        .filter(Column::JobId.eq(job_id))
+}
+fn same_request(row: Model, fingerprint: &str) -> Result<Model, Error> {
+    if row.fingerprint == fingerprint {
+        Ok(row)
+    } else {
+        Err(Error::JobIdUsed(row.job_id))
+    }
+}
+fn asked_status(status: i32) -> Result<&'static str, Error> {
+    match JobStatus::try_from(status) {
+        Ok(JobStatus::Unspecified) | Err(_) => Err(Error::InvalidField {
+            field: "status",
+            wrong: "is not a status of a run".to_owned(),
+        }),
+        Ok(status) => Ok(super::status_name(status)),
     }
 }
 fn write_token(row: &Model, filter: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{}|{}|{}", row.created_at, row.job_key, short_hash(filter)))
+    URL_SAFE_NO_PAD.encode(format!(
+        "{}|{}|{}",
+        row.created_at,
+        row.job_key,
+        short_hash(filter)
+    ))
 }
 fn read_token(token: &str, filter: &str) -> Result<(i64, String), Error> {
-    let text = URL_SAFE_NO_PAD.decode(token).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = URL_SAFE_NO_PAD
+        .decode(token)
+        .ok()
+        .and_then(|bytes| String::from_utf8(bytes).ok());
     let text = text.ok_or(Error::InvalidPageToken)?;
     let mut parts = text.split('|');
-    match (parts.next().and_then(|at| at.parse().ok()), parts.next(), parts.next()) {
+    match (
+        parts.next().and_then(|at| at.parse().ok()),
+        parts.next(),
+        parts.next(),
+    ) {
         (Some(at), Some(key), Some(hash)) if hash == short_hash(filter) => Ok((at, key.to_owned())),
         _ => Err(Error::InvalidPageToken),
     }
@@ -252,7 +326,11 @@ pub fn to_proto(row: Model, with_graph: bool) -> Result<Job, Error> {
 }
 /// The row holds the whole result; its `outputs` are what callers ask for.
 fn result_outputs(result: MapValue) -> MapValue {
-    let outputs = result.entries.into_iter().find(|entry| entry.key == "outputs").and_then(|entry| entry.value);
+    let outputs = result
+        .entries
+        .into_iter()
+        .find(|entry| entry.key == "outputs")
+        .and_then(|entry| entry.value);
     match outputs.and_then(|value| value.kind) {
         Some(atelier_proto::common::v1::value::Kind::MapValue(map)) => map,
         _ => MapValue::default(),
@@ -261,7 +339,11 @@ fn result_outputs(result: MapValue) -> MapValue {
 fn read_issues(json: &str) -> Vec<Issue> {
     let values: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
     let text = |value: &serde_json::Value, key: &str| {
-        value.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+        value
+            .get(key)
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
     };
     values
         .iter()

@@ -1,12 +1,15 @@
 //! Appending: one transaction holds a segment, its artifacts and what changes on the run's row.
 
 use sea_orm::{
-    ActiveValue::Set, ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, sea_query::{Expr, ExprTrait},
+    ActiveValue::Set,
+    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
+    sea_query::{Expr, ExprTrait},
 };
 
 use crate::{
     entity::{artifacts, jobs, segments},
     error::Error,
+    jobs::is_terminal,
 };
 
 /// Events that are committed together.
@@ -51,6 +54,13 @@ pub struct JobPatch {
     /// When it ended.
     pub finished_at: Option<i64>,
 }
+impl JobPatch {
+    /// Whether nothing follows it.
+    #[must_use]
+    pub fn ends(&self) -> bool {
+        self.status.is_some_and(is_terminal)
+    }
+}
 /// One append to one run's log.
 #[derive(Debug, Clone)]
 pub struct Append {
@@ -76,9 +86,28 @@ const ROWS: usize = 500;
 /// # Errors
 /// [`Error::Fenced`] when another instance drives the run; store errors.
 pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error> {
-    let Append { job_key, owner, segment, artifacts, published, patch } = append;
-    let newly = artifacts.iter().filter(|artifact| artifact.event.is_none()).count() + published.len();
-    update_row(tx, &job_key, &owner, segment.as_ref().map(|segment| segment.last_seq), newly, patch).await?;
+    let Append {
+        job_key,
+        owner,
+        segment,
+        artifacts,
+        published,
+        patch,
+    } = append;
+    let newly = artifacts
+        .iter()
+        .filter(|artifact| artifact.event.is_none())
+        .count()
+        + published.len();
+    update_row(
+        tx,
+        &job_key,
+        &owner,
+        segment.as_ref().map(|segment| segment.last_seq),
+        newly,
+        patch,
+    )
+    .await?;
     for rows in artifacts.chunks(ROWS) {
         let rows = rows.iter().map(|artifact| artifacts::ActiveModel {
             job_key: Set(job_key.clone()),
@@ -88,7 +117,9 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
             published: Set(artifact.event.is_none()),
             event: Set(artifact.event.clone()),
         });
-        artifacts::Entity::insert_many(rows).exec_without_returning(tx).await?;
+        artifacts::Entity::insert_many(rows)
+            .exec_without_returning(tx)
+            .await?;
     }
     for (node_id, idx) in published {
         artifacts::Entity::update_many()
@@ -122,10 +153,21 @@ async fn update_row(
     patch: JobPatch,
 ) -> Result<(), Error> {
     use jobs::Column;
-    let JobPatch { status, error, error_code, issues, outputs, started_at, finished_at } = patch;
+    let JobPatch {
+        status,
+        error,
+        error_code,
+        issues,
+        outputs,
+        started_at,
+        finished_at,
+    } = patch;
     let published = i64::try_from(published).unwrap_or(i64::MAX);
     let mut update = jobs::Entity::update_many()
-        .col_expr(Column::ArtifactCount, ExprTrait::add(Expr::col(Column::ArtifactCount), published))
+        .col_expr(
+            Column::ArtifactCount,
+            ExprTrait::add(Expr::col(Column::ArtifactCount), published),
+        )
         .filter(Column::JobKey.eq(job_key))
         .filter(Column::Owner.eq(owner));
     if let Some(seq) = last_seq {
@@ -134,7 +176,11 @@ async fn update_row(
     if let Some(status) = status {
         update = update.col_expr(Column::Status, Expr::value(status));
     }
-    for (column, text) in [(Column::Error, error), (Column::ErrorCode, error_code), (Column::Issues, issues)] {
+    for (column, text) in [
+        (Column::Error, error),
+        (Column::ErrorCode, error_code),
+        (Column::Issues, issues),
+    ] {
         if text.is_some() {
             update = update.col_expr(column, Expr::value(text));
         }
@@ -147,5 +193,9 @@ async fn update_row(
             update = update.col_expr(column, Expr::value(at));
         }
     }
-    if update.exec(tx).await?.rows_affected == 1 { Ok(()) } else { Err(Error::Fenced(job_key.to_owned())) }
+    if update.exec(tx).await?.rows_affected == 1 {
+        Ok(())
+    } else {
+        Err(Error::Fenced(job_key.to_owned()))
+    }
 }

@@ -30,6 +30,8 @@ pub struct Newest {
     pub seq: i64,
     /// Whether no event follows.
     pub ended: bool,
+    /// Whether this process drives the run no more; what follows, if anything, is in the database.
+    pub left: bool,
 }
 #[derive(Debug, Default)]
 struct Tail {
@@ -40,7 +42,14 @@ impl Live {
     /// A log that ends at `seq`.
     #[must_use]
     pub fn new(seq: i64) -> Self {
-        Self { tail: Mutex::default(), newest: watch::Sender::new(Newest { seq, ended: false }) }
+        Self {
+            tail: Mutex::default(),
+            newest: watch::Sender::new(Newest {
+                seq,
+                ended: false,
+                left: false,
+            }),
+        }
     }
     /// Shows events that are durable.
     pub fn publish(&self, events: &[Arc<JobEvent>], ended: bool) {
@@ -57,7 +66,28 @@ impl Live {
                 }
             }
         }
-        self.newest.send_replace(Newest { seq: last.seq, ended });
+        self.newest.send_replace(Newest {
+            seq: last.seq,
+            ended,
+            left: false,
+        });
+    }
+    /// Sends readers to the database: nothing more will be shown here. Does nothing after the end.
+    pub fn leave(&self) {
+        self.newest.send_if_modified(|newest| {
+            newest.left = !newest.ended;
+            newest.left
+        });
+    }
+    /// Number of the oldest event that the tail holds.
+    #[must_use]
+    pub fn oldest(&self) -> Option<i64> {
+        self.tail
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .events
+            .front()
+            .map(|event| event.seq)
     }
     /// Watches where the log ends.
     #[must_use]

@@ -34,7 +34,14 @@ impl Reader {
     /// A reader after a cursor; `live` when this process drives the run.
     #[must_use]
     pub fn new(db: Db, job_key: String, live: Option<Arc<Live>>, after_seq: i64, replay_only: bool) -> Self {
-        Self { db, job_key, live, cursor: after_seq, page: VecDeque::new(), replay_only }
+        Self {
+            db,
+            job_key,
+            live,
+            cursor: after_seq,
+            page: VecDeque::new(),
+            replay_only,
+        }
     }
     /// The next event; `None` when the run ended and all was read. Cancel safe.
     ///
@@ -48,12 +55,22 @@ impl Reader {
             }
             // Before reading: what is published after this look wakes the wait below.
             let newest = self.live.as_ref().map(|live| live.watch());
+            if newest.as_ref().is_some_and(|newest| newest.borrow().left) {
+                self.live = None;
+                continue;
+            }
             let ended = match &newest {
                 Some(newest) => newest.borrow().ended,
                 None => self.ended_in_row().await?,
             };
+            let oldest = self.live.as_ref().and_then(|live| live.oldest());
             self.page = self.fill().await?;
             if !self.page.is_empty() {
+                continue;
+            }
+            // What the tail had dropped was durable before the page was read: none of it is kept.
+            if let Some(oldest) = oldest.filter(|oldest| *oldest > self.cursor + 1) {
+                self.cursor = oldest - 1;
                 continue;
             }
             if ended || self.replay_only {
@@ -63,7 +80,9 @@ impl Reader {
                 Some(mut newest) => {
                     let cursor = self.cursor;
                     // The sender lives as long as `self.live`.
-                    let _ = newest.wait_for(|newest| newest.seq > cursor || newest.ended).await;
+                    let _ = newest
+                        .wait_for(|newest| newest.seq > cursor || newest.ended || newest.left)
+                        .await;
                 }
                 None => tokio::time::sleep(POLL).await,
             }
@@ -82,7 +101,12 @@ impl Reader {
             .await?;
         let mut page = VecDeque::new();
         for row in rows {
-            page.extend(decode(row.payload)?.into_iter().filter(|event| event.seq > self.cursor).map(Arc::new));
+            page.extend(
+                decode(row.payload)?
+                    .into_iter()
+                    .filter(|event| event.seq > self.cursor)
+                    .map(Arc::new),
+            );
         }
         Ok(page)
     }
@@ -114,8 +138,13 @@ pub async fn count_after(db: &Db, job_key: &str, after_seq: i64) -> Result<i64, 
     let mut count = 0;
     for (position, (first_seq, events)) in rows.into_iter().enumerate() {
         if position == 0 && first_seq <= after_seq {
-            let row = segments::Entity::find_by_id((job_key.to_owned(), first_seq)).one(db.read()).await?;
-            let events = row.map(|row| decode(row.payload)).transpose()?.unwrap_or_default();
+            let row = segments::Entity::find_by_id((job_key.to_owned(), first_seq))
+                .one(db.read())
+                .await?;
+            let events = row
+                .map(|row| decode(row.payload))
+                .transpose()?
+                .unwrap_or_default();
             count += i64::try_from(events.iter().filter(|event| event.seq > after_seq).count()).unwrap_or(0);
         } else {
             count += events;
@@ -137,7 +166,12 @@ pub async fn unpublished(db: &Db, job_key: &str) -> Result<Vec<(artifacts::Model
         .await?;
     rows.into_iter()
         .map(|row| {
-            let event = row.event.as_deref().map(JobEvent::decode).transpose().map_err(|_| Error::DamagedLog)?;
+            let event = row
+                .event
+                .as_deref()
+                .map(JobEvent::decode)
+                .transpose()
+                .map_err(|_| Error::DamagedLog)?;
             Ok((row, event.unwrap_or_default()))
         })
         .collect()

@@ -92,13 +92,25 @@ impl MigrationTrait for Migration {
             )
             .await?;
         for (name, unique, columns) in [
-            ("jobs_user_job", true, vec![Jobs::UserId.into_iden(), Jobs::JobId.into_iden()]),
+            (
+                "jobs_user_job",
+                true,
+                vec![Jobs::UserId.into_iden(), Jobs::JobId.into_iden()],
+            ),
             (
                 "jobs_user_created",
                 false,
-                vec![Jobs::UserId.into_iden(), Jobs::CreatedAt.into_iden(), Jobs::JobKey.into_iden()],
+                vec![
+                    Jobs::UserId.into_iden(),
+                    Jobs::CreatedAt.into_iden(),
+                    Jobs::JobKey.into_iden(),
+                ],
             ),
-            ("jobs_status_lease", false, vec![Jobs::Status.into_iden(), Jobs::LeaseUntil.into_iden()]),
+            (
+                "jobs_status_lease",
+                false,
+                vec![Jobs::Status.into_iden(), Jobs::LeaseUntil.into_iden()],
+            ),
         ] {
             let mut index = Index::create();
             index.name(name).table(Jobs::Table);
@@ -119,7 +131,11 @@ impl MigrationTrait for Migration {
                     .col(big_integer(JobSegments::LastSeq))
                     .col(big_integer(JobSegments::EventCount))
                     .col(blob(JobSegments::Payload))
-                    .primary_key(Index::create().col(JobSegments::JobKey).col(JobSegments::FirstSeq))
+                    .primary_key(
+                        Index::create()
+                            .col(JobSegments::JobKey)
+                            .col(JobSegments::FirstSeq),
+                    )
                     .to_owned(),
             )
             .await?;
@@ -134,7 +150,10 @@ impl MigrationTrait for Migration {
                     .col(boolean(JobArtifacts::Published))
                     .col(blob_null(JobArtifacts::Event))
                     .primary_key(
-                        Index::create().col(JobArtifacts::JobKey).col(JobArtifacts::NodeId).col(JobArtifacts::Idx),
+                        Index::create()
+                            .col(JobArtifacts::JobKey)
+                            .col(JobArtifacts::NodeId)
+                            .col(JobArtifacts::Idx),
                     )
                     .to_owned(),
             )
@@ -153,8 +172,14 @@ impl MigrationTrait for Migration {
             .await
     }
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
-        manager.drop_table(Table::drop().table(JobArtifacts::Table).to_owned()).await?;
-        manager.drop_table(Table::drop().table(JobSegments::Table).to_owned()).await?;
-        manager.drop_table(Table::drop().table(Jobs::Table).to_owned()).await
+        manager
+            .drop_table(Table::drop().table(JobArtifacts::Table).to_owned())
+            .await?;
+        manager
+            .drop_table(Table::drop().table(JobSegments::Table).to_owned())
+            .await?;
+        manager
+            .drop_table(Table::drop().table(Jobs::Table).to_owned())
+            .await
     }
 }

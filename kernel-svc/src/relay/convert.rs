@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use atelier_proto::{
     kernel::v1::{
-        Chunk, Disposition, EdgeUpdate, ErrorDetail, GenerationComplete, Issue, JobStatus, JobUpdate, LogUpdate,
-        NodeProgress, NodeStatus, NodeUpdate, OutputUpdate, Prediction, Severity, job_event::Event as Frame,
+        Chunk, Disposition, EdgeUpdate, ErrorDetail, GenerationComplete, Issue, JobStatus, JobUpdate,
+        LogUpdate, NodeProgress, NodeStatus, NodeUpdate, OutputUpdate, Prediction, Severity,
+        job_event::Event as Frame,
     },
     time,
     value::{Map, Value},
@@ -34,19 +35,35 @@ pub(super) enum Kept {
     Nothing,
 }
 fn kept(frame: Frame) -> Converted {
-    Converted { frame, kept: Kept::All }
+    Converted {
+        frame,
+        kept: Kept::All,
+    }
 }
 
 /// The frames of an event; a warning of a node also becomes a line of its log.
 pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec<Converted> {
     match event {
         Event::Queued { position } => vec![kept(Frame::JobUpdate(queued(position)))],
-        Event::Job { status, error, error_code, outputs, issues } => {
-            let ended = !matches!(status, JobStatus::Running | JobStatus::Queued | JobStatus::Unspecified);
+        Event::Job {
+            status,
+            error,
+            error_code,
+            outputs,
+            issues,
+        } => {
+            let ended = !matches!(
+                status,
+                JobStatus::Running | JobStatus::Queued | JobStatus::Unspecified
+            );
             vec![kept(Frame::JobUpdate(JobUpdate {
                 status: status.into(),
                 error: error.as_deref().map(clean_error),
-                error_code: if issues.is_empty() { error_code } else { Some(INVALID_INPUT.to_owned()) },
+                error_code: if issues.is_empty() {
+                    error_code
+                } else {
+                    Some(INVALID_INPUT.to_owned())
+                },
                 result: outputs.map(|outputs| {
                     let mut result = Map::new();
                     result.insert("outputs".to_owned(), Value::map(outputs));
@@ -58,13 +75,27 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 issues,
             }))]
         }
-        Event::Node { node, status, result, error, detail, properties } => {
+        Event::Node {
+            node,
+            status,
+            result,
+            error,
+            detail,
+            properties,
+        } => {
             let mut out = Vec::new();
-            let error = error.as_deref().map(clean_error).filter(|error| !error.is_empty());
+            let error = error
+                .as_deref()
+                .map(clean_error)
+                .filter(|error| !error.is_empty());
             if status == NodeStatus::Warning
                 && let Some(text) = &error
             {
-                out.push(kept(Frame::LogUpdate(log_line(&node, text.clone(), Severity::Warning))));
+                out.push(kept(Frame::LogUpdate(log_line(
+                    &node,
+                    text.clone(),
+                    Severity::Warning,
+                ))));
             }
             out.push(kept(Frame::NodeUpdate(NodeUpdate {
                 node_id: node.id.to_string(),
@@ -85,7 +116,13 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             })));
             out
         }
-        Event::Artifact { node, invocation: _, outputs, properties, generation_ids } => {
+        Event::Artifact {
+            node,
+            invocation: _,
+            outputs,
+            properties,
+            generation_ids,
+        } => {
             vec![kept(Frame::GenerationComplete(GenerationComplete {
                 node_id: node.id.to_string(),
                 node_name: node.name.as_ref().unwrap_or(&node.node_type).to_string(),
@@ -96,8 +133,19 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 generation_ids,
             }))]
         }
-        Event::Output { node, output_name, value, output_type, disposition, done } => {
-            let kept = if is_audio_chunk(&value) { Kept::Nothing } else { Kept::All };
+        Event::Output {
+            node,
+            output_name,
+            value,
+            output_type,
+            disposition,
+            done,
+        } => {
+            let kept = if is_audio_chunk(&value) {
+                Kept::Nothing
+            } else {
+                Kept::All
+            };
             let frame = Frame::OutputUpdate(OutputUpdate {
                 node_id: node.id.to_string(),
                 node_name: node.name.as_ref().unwrap_or(&node.id).to_string(),
@@ -109,32 +157,61 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             });
             vec![Converted { frame, kept }]
         }
-        Event::Edge { edge_id, status, counter } => {
-            vec![kept(Frame::EdgeUpdate(EdgeUpdate { edge_id: edge_id.to_string(), status: status.into(), counter }))]
+        Event::Edge {
+            edge_id,
+            status,
+            counter,
+        } => {
+            vec![kept(Frame::EdgeUpdate(EdgeUpdate {
+                edge_id: edge_id.to_string(),
+                status: status.into(),
+                counter,
+            }))]
         }
         Event::Note { node, note } => vec![note_frame(&node, note)],
     }
 }
 fn note_frame(node: &NodeLabel, note: Note) -> Converted {
     match note {
-        Note::Progress { progress, total, preview } => {
-            let plain = NodeProgress { node_id: node.id.to_string(), progress, total, preview: None };
+        Note::Progress {
+            progress,
+            total,
+            preview,
+        } => {
+            let plain = NodeProgress {
+                node_id: node.id.to_string(),
+                progress,
+                total,
+                preview: None,
+            };
             match preview {
                 None => kept(Frame::NodeProgress(plain)),
                 Some(preview) => {
-                    let shown = NodeProgress { preview: Some((&preview).into()), ..plain.clone() };
+                    let shown = NodeProgress {
+                        preview: Some((&preview).into()),
+                        ..plain.clone()
+                    };
                     let kept = Kept::Instead(Box::new(Frame::NodeProgress(plain)));
-                    Converted { frame: Frame::NodeProgress(shown), kept }
+                    Converted {
+                        frame: Frame::NodeProgress(shown),
+                        kept,
+                    }
                 }
             }
         }
-        Note::Log { content, severity } => kept(Frame::LogUpdate(log_line(node, clean_error(&content), severity))),
+        Note::Log { content, severity } => {
+            kept(Frame::LogUpdate(log_line(node, clean_error(&content), severity)))
+        }
         Note::Prediction(generation) => kept(Frame::Prediction(Prediction {
             node_id: node.id.to_string(),
             node_type: node.node_type.to_string(),
             generation: Some(*generation),
         })),
-        Note::Chunk { content, done, thinking } => kept(Frame::Chunk(Chunk {
+        Note::Chunk {
+            content,
+            done,
+            thinking,
+        } => kept(Frame::Chunk(Chunk {
             node_id: node.id.to_string(),
             content_type: "text".to_owned(),
             content,
@@ -167,7 +244,11 @@ fn is_audio_chunk(value: &Value) -> bool {
 /// One display value per result of a run that showed none, typed by a guess.
 pub(super) fn guessed_outputs(outputs: &Map) -> Vec<OutputUpdate> {
     let values = outputs.iter().flat_map(|(name, values)| {
-        values.as_list().unwrap_or_default().iter().map(move |value| (name, value))
+        values
+            .as_list()
+            .unwrap_or_default()
+            .iter()
+            .map(move |value| (name, value))
     });
     values
         .map(|(name, value)| OutputUpdate {
@@ -196,7 +277,13 @@ fn guessed_type(value: &Value) -> &str {
 /// The issues of a graph as JSON, for the run's row.
 pub(super) fn issues_json(issues: &[Issue]) -> String {
     let issues = issues.iter().map(|issue| {
-        let Issue { code, node_id, node_type, property, message } = issue;
+        let Issue {
+            code,
+            node_id,
+            node_type,
+            property,
+            message,
+        } = issue;
         serde_json::json!({"code": code, "node_id": node_id, "node_type": node_type, "property": property,
             "message": message})
     });
@@ -209,9 +296,15 @@ pub(super) fn clean_error(text: &str) -> String {
     while let Some(at) = rest.find("data:") {
         let (before, media) = rest.split_at(at);
         out.push_str(before);
-        let end = media.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>')).unwrap_or(media.len());
+        let end = media
+            .find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ')' | '>'))
+            .unwrap_or(media.len());
         let (uri, after) = media.split_at(end);
-        if uri.contains("base64,") { out.push_str("data:…") } else { out.push_str(uri) }
+        if uri.contains("base64,") {
+            out.push_str("data:…")
+        } else {
+            out.push_str(uri)
+        }
         rest = after;
     }
     out.push_str(rest);
@@ -227,7 +320,10 @@ mod tests {
 
     #[test]
     fn w_076_errors_are_bounded_and_carry_no_media() {
-        let text = format!("bad image data:image/png;base64,{} in prompt", "A".repeat(100_000));
+        let text = format!(
+            "bad image data:image/png;base64,{} in prompt",
+            "A".repeat(100_000)
+        );
         let clean = clean_error(&text);
         assert_eq!(clean, "bad image data:… in prompt");
         assert_eq!(clean_error(&"x".repeat(100_000)).chars().count(), MAX_ERROR_CHARS);
@@ -235,9 +331,14 @@ mod tests {
     }
     #[test]
     fn w_080_results_without_a_display_are_guessed() {
-        let outputs: Map = [("seven".to_owned(), Value::list(vec![Value::Int(7)]))].into_iter().collect();
+        let outputs: Map = [("seven".to_owned(), Value::list(vec![Value::Int(7)]))]
+            .into_iter()
+            .collect();
         let guessed = guessed_outputs(&outputs);
         assert_eq!(guessed.len(), 1);
-        assert_eq!((guessed[0].output_name.as_str(), guessed[0].output_type.as_str()), ("output", "int"));
+        assert_eq!(
+            (guessed[0].output_name.as_str(), guessed[0].output_type.as_str()),
+            ("output", "int")
+        );
     }
 }

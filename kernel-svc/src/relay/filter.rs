@@ -39,9 +39,13 @@ pub(super) fn detail_allows(frame: &Frame, options: &RunOptions) -> bool {
         EventDetail::Terminal => true,
     };
     match frame {
-        Frame::JobUpdate(_) | Frame::Prediction(_) | Frame::LogUpdate(_) | Frame::Gap(_) => true,
+        Frame::JobUpdate(_) | Frame::Gap(_) => true,
         Frame::NodeUpdate(update) => update.status() == NodeStatus::Error,
         Frame::GenerationComplete(_) | Frame::EdgeUpdate(_) => false,
-        Frame::OutputUpdate(_) | Frame::NodeProgress(_) | Frame::Chunk(_) => !terminal_only,
+        Frame::OutputUpdate(_)
+        | Frame::NodeProgress(_)
+        | Frame::LogUpdate(_)
+        | Frame::Prediction(_)
+        | Frame::Chunk(_) => !terminal_only,
     }
 }

@@ -74,7 +74,15 @@ pub(super) fn pairs(before: &MapValue, after: &MapValue) -> Vec<Learned> {
         .zip(new)
         .filter_map(|(old, new)| {
             let data = old.data.as_ref()?;
-            new.asset_id.is_some().then(|| (digest(data), MediaRef { data: None, ..new.clone() }))
+            new.asset_id.is_some().then(|| {
+                (
+                    digest(data),
+                    MediaRef {
+                        data: None,
+                        ..new.clone()
+                    },
+                )
+            })
         })
         .collect()
 }

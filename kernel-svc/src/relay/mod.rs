@@ -13,9 +13,7 @@ use std::{collections::HashMap, sync::Arc, time::Instant};
 
 use atelier_common::{clock::Clock, db::GroupCommit};
 use atelier_proto::{
-    kernel::v1::{
-        JobEvent, JobStatus, RunOptions, job_event::Event as Frame,
-    },
+    kernel::v1::{JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
     time,
 };
 use futures_util::{StreamExt, stream};
@@ -89,7 +87,10 @@ struct Commit {
 
 impl Relay {
     /// A relay for a run whose log ends at `seq`.
-    #[expect(clippy::too_many_arguments, reason = "each is a different part of the process")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "each is a different part of the process"
+    )]
     #[must_use]
     pub fn new(
         identity: Identity,
@@ -133,13 +134,26 @@ impl Relay {
     ///
     /// # Errors
     /// As [`Relay::pump`].
-    pub async fn publish_recorded(&mut self, rows: Vec<(crate::entity::artifacts::Model, JobEvent)>) -> Result<(), Error> {
+    pub async fn publish_recorded(
+        &mut self,
+        rows: Vec<(crate::entity::artifacts::Model, JobEvent)>,
+    ) -> Result<(), Error> {
         let mut pending = Vec::new();
         for (row, event) in rows {
             let Some(frame) = event.event else { continue };
-            let commit =
-                Commit { node_id: row.node_id.into(), invocation: row.invocation, idx: row.idx, save: true, recorded: true };
-            pending.push(Pending { frame, kept: Kept::All, artifact: Some(commit), patch: None });
+            let commit = Commit {
+                node_id: row.node_id.into(),
+                invocation: row.invocation,
+                idx: row.idx,
+                save: true,
+                recorded: true,
+            };
+            pending.push(Pending {
+                frame,
+                kept: Kept::All,
+                artifact: Some(commit),
+                patch: None,
+            });
         }
         self.publish(pending).await
     }
@@ -169,20 +183,35 @@ impl Relay {
         if !filter::passes(&event, &self.registry) {
             return;
         }
-        if let Event::Job { status, outputs: Some(outputs), .. } = &event
+        if let Event::Job {
+            status,
+            outputs: Some(outputs),
+            ..
+        } = &event
             && *status == JobStatus::Completed
             && !self.output_shown
         {
             let guessed = convert::guessed_outputs(outputs);
-            pending.extend(guessed.into_iter().map(|update| plain(Frame::OutputUpdate(update))));
+            pending.extend(
+                guessed
+                    .into_iter()
+                    .map(|update| plain(Frame::OutputUpdate(update))),
+            );
         }
         let artifact = self.allocate(&event);
         let elapsed = self.started.elapsed();
         let patch = job_patch(&event, self.clock.now().timestamp_micros());
-        self.ended = patch.as_ref().is_some_and(|patch| patch.finished_at.is_some());
-        for Converted { frame, kept } in convert::frames(event, artifact.as_ref().map(|commit| commit.idx), elapsed) {
+        self.ended = patch.as_ref().is_some_and(JobPatch::ends);
+        for Converted { frame, kept } in
+            convert::frames(event, artifact.as_ref().map(|commit| commit.idx), elapsed)
+        {
             self.output_shown |= matches!(frame, Frame::OutputUpdate(_));
-            pending.push(Pending { frame, kept, artifact: None, patch: None });
+            pending.push(Pending {
+                frame,
+                kept,
+                artifact: None,
+                patch: None,
+            });
         }
         if let Some(last) = pending.last_mut() {
             if artifact.is_some() {
@@ -195,38 +224,71 @@ impl Relay {
     }
     /// Gives an artifact its index.
     fn allocate(&mut self, event: &Event) -> Option<Commit> {
-        let Event::Artifact { node, invocation, outputs, .. } = event else { return None };
+        let Event::Artifact {
+            node,
+            invocation,
+            outputs,
+            ..
+        } = event
+        else {
+            return None;
+        };
         let next = self.next_index.entry(Arc::clone(&node.id)).or_insert(0);
         let idx = *next;
         *next += 1;
-        self.committed.insert((Arc::clone(&node.id), invocation.clone()), idx);
-        let save = self.saver.wanted(&self.options, self.registry.meta(&node.node_type), outputs);
-        Some(Commit { node_id: Arc::clone(&node.id), invocation: invocation.clone(), idx, save, recorded: false })
+        self.committed
+            .insert((Arc::clone(&node.id), invocation.clone()), idx);
+        let save = self
+            .saver
+            .wanted(&self.options, self.registry.meta(&node.node_type), outputs);
+        Some(Commit {
+            node_id: Arc::clone(&node.id),
+            invocation: invocation.clone(),
+            idx,
+            save,
+            recorded: false,
+        })
     }
     /// Commits the artifacts whose media must be saved before anyone sees them.
     async fn record(&self, pending: &[Pending]) -> Result<(), Error> {
         let artifacts: Vec<ArtifactRow> = pending
             .iter()
             .filter_map(|pending| {
-                let commit = pending.artifact.as_ref().filter(|commit| commit.save && !commit.recorded)?;
-                let event = JobEvent { event: Some(pending.frame.clone()), ..JobEvent::default() };
+                let commit = pending
+                    .artifact
+                    .as_ref()
+                    .filter(|commit| commit.save && !commit.recorded)?;
+                let event = JobEvent {
+                    event: Some(pending.frame.clone()),
+                    ..JobEvent::default()
+                };
                 Some(commit.row(Some(event.encode_to_vec())))
             })
             .collect();
         if artifacts.is_empty() {
             return Ok(());
         }
-        self.append(None, artifacts, Vec::new(), JobPatch::default()).await
+        self.append(None, artifacts, Vec::new(), JobPatch::default())
+            .await
     }
     /// Saves media, stamps, commits and shows.
     async fn publish(&mut self, pending: Vec<Pending>) -> Result<(), Error> {
         let pending = self.save(pending).await;
-        let (mut events, mut kept) = (Vec::with_capacity(pending.len()), Vec::with_capacity(pending.len()));
+        let (mut events, mut kept) = (
+            Vec::with_capacity(pending.len()),
+            Vec::with_capacity(pending.len()),
+        );
         let (mut artifacts, mut published) = (Vec::new(), Vec::new());
         let mut patch = JobPatch::default();
         let now = time::proto_from_micros(self.clock.now().timestamp_micros());
         let first_seq = self.seq + 1;
-        for Pending { mut frame, kept: keep, artifact, patch: change } in pending {
+        for Pending {
+            mut frame,
+            kept: keep,
+            artifact,
+            patch: change,
+        } in pending
+        {
             if !filter::detail_allows(&frame, &self.options) {
                 // What a run's subscribers did not ask for is committed all the same.
                 if let Some(commit) = artifact {
@@ -251,7 +313,10 @@ impl Relay {
             }
             match keep {
                 Kept::All => kept.push(Arc::clone(&event)),
-                Kept::Instead(frame) => kept.push(Arc::new(JobEvent { event: Some(*frame), ..JobEvent::clone(&event) })),
+                Kept::Instead(frame) => kept.push(Arc::new(JobEvent {
+                    event: Some(*frame),
+                    ..JobEvent::clone(&event)
+                })),
                 Kept::Nothing => {}
             }
             events.push(event);
@@ -259,7 +324,7 @@ impl Relay {
         if events.is_empty() && artifacts.is_empty() && published.is_empty() {
             return Ok(());
         }
-        let ended = patch.finished_at.is_some();
+        let ended = patch.ends();
         let segment = (!events.is_empty()).then(|| Segment {
             first_seq,
             last_seq: self.seq,
@@ -273,17 +338,23 @@ impl Relay {
     }
     /// Has the media of artifacts saved, several at a time, in order.
     async fn save(&mut self, pending: Vec<Pending>) -> Vec<Pending> {
-        if !pending.iter().any(|pending| pending.artifact.as_ref().is_some_and(|commit| commit.save)) {
+        if !pending
+            .iter()
+            .any(|pending| pending.artifact.as_ref().is_some_and(|commit| commit.save))
+        {
             return pending;
         }
         let (saver, identity, registry) = (&self.saver, &self.identity, &self.registry);
         let mut saved = stream::iter(pending)
             .map(|mut pending| async move {
                 let mut learned = Vec::new();
-                if let (Frame::GenerationComplete(artifact), Some(commit)) = (&mut pending.frame, &pending.artifact)
+                if let (Frame::GenerationComplete(artifact), Some(commit)) =
+                    (&mut pending.frame, &pending.artifact)
                     && commit.save
                 {
-                    learned = saver.save(identity, artifact, registry.meta(&artifact.node_type)).await;
+                    learned = saver
+                        .save(identity, artifact, registry.meta(&artifact.node_type))
+                        .await;
                 }
                 (pending, learned)
             })
@@ -315,8 +386,19 @@ impl Relay {
 }
 impl Commit {
     fn row(&self, event: Option<Vec<u8>>) -> ArtifactRow {
-        let Self { node_id, invocation, idx, save: _, recorded: _ } = self;
-        ArtifactRow { node_id: node_id.to_string(), idx: *idx, invocation: invocation.clone(), event }
+        let Self {
+            node_id,
+            invocation,
+            idx,
+            save: _,
+            recorded: _,
+        } = self;
+        ArtifactRow {
+            node_id: node_id.to_string(),
+            idx: *idx,
+            invocation: invocation.clone(),
+            event,
+        }
     }
     /// Where the commit goes in the append that shows it.
     fn file(self, artifacts: &mut Vec<ArtifactRow>, published: &mut Vec<(String, i64)>) {
@@ -328,17 +410,38 @@ impl Commit {
     }
 }
 fn plain(frame: Frame) -> Pending {
-    Pending { frame, kept: Kept::All, artifact: None, patch: None }
+    Pending {
+        frame,
+        kept: Kept::All,
+        artifact: None,
+        patch: None,
+    }
 }
 /// What an event changes on the run's row.
 fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
-    let Event::Job { status, error, error_code, outputs: _, issues } = event else { return None };
+    let Event::Job {
+        status,
+        error,
+        error_code,
+        outputs: _,
+        issues,
+    } = event
+    else {
+        return None;
+    };
     let started = *status == JobStatus::Running;
-    let ended = matches!(status, JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled);
+    let ended = matches!(
+        status,
+        JobStatus::Completed | JobStatus::Failed | JobStatus::Cancelled
+    );
     Some(JobPatch {
         status: Some(status_name(*status)),
         error: error.as_deref().map(convert::clean_error),
-        error_code: if issues.is_empty() { error_code.clone() } else { Some(convert::INVALID_INPUT.to_owned()) },
+        error_code: if issues.is_empty() {
+            error_code.clone()
+        } else {
+            Some(convert::INVALID_INPUT.to_owned())
+        },
         issues: (!issues.is_empty()).then(|| convert::issues_json(issues)),
         outputs: None,
         started_at: started.then_some(now),

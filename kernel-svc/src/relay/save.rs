@@ -20,7 +20,7 @@ use super::{
 };
 use crate::node::NodeMeta;
 
-/// Tries before an artifact is shown without its media saved.
+/// Tries before an artifact is shown with its media unsaved.
 const TRIES: u32 = 6;
 /// Pause before the second try; doubles after that.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -36,19 +36,27 @@ impl Saver {
     /// A saver for one owner.
     #[must_use]
     pub fn new(assets: AssetServiceClient<Transport>, signer: Signer, caller: Caller) -> Self {
-        Self { assets, signer, caller }
+        Self {
+            assets,
+            signer,
+            caller,
+        }
     }
     /// Whether an artifact has anything that is to be saved.
     pub(super) fn wanted(&self, options: &RunOptions, meta: Option<&Arc<NodeMeta>>, outputs: &Map) -> bool {
-        let Some(meta) = meta.filter(|meta| meta.auto_save_asset) else { return false };
+        let Some(meta) = meta.filter(|meta| meta.auto_save_asset) else {
+            return false;
+        };
         if options.asset_persistence() == AssetPersistence::Temporary {
             return false;
         }
-        let text = text_handle(meta).and_then(|handle| outputs.get(handle)).and_then(Value::as_str);
+        let text = text_handle(meta)
+            .and_then(|handle| outputs.get(handle))
+            .and_then(Value::as_str);
         outputs.values().any(has_media) || text.is_some_and(|text| !text.is_empty())
     }
-    /// Saves, and puts references in the place of bytes. What cannot be saved after some tries is shown without its bytes,
-    /// with an error in the service's log: the run goes on.
+    /// Saves, and puts references in the place of bytes. What cannot be saved after some tries is shown as the node made it,
+    /// bytes included, with an error in the service's log: nothing that was made is lost, and the run goes on.
     pub(super) async fn save(
         &self,
         identity: &Identity,
@@ -65,7 +73,10 @@ impl Saver {
             outputs: Some(before.clone()),
             properties: artifact.properties.clone(),
             generation_ids: artifact.generation_ids.clone(),
-            text_handle: meta.and_then(|meta| text_handle(meta)).unwrap_or_default().to_owned(),
+            text_handle: meta
+                .and_then(|meta| text_handle(meta))
+                .unwrap_or_default()
+                .to_owned(),
         };
         match self.commit(request).await {
             Ok(after) => {
@@ -99,7 +110,14 @@ impl Saver {
 }
 /// Whether trying again may help.
 fn may_pass(code: Code) -> bool {
-    matches!(code, Code::Unavailable | Code::Cancelled | Code::Aborted | Code::ResourceExhausted | Code::DeadlineExceeded)
+    matches!(
+        code,
+        Code::Unavailable
+            | Code::Cancelled
+            | Code::Aborted
+            | Code::ResourceExhausted
+            | Code::DeadlineExceeded
+    )
 }
 /// The handle whose text is saved: the main output, when it is text.
 fn text_handle(meta: &NodeMeta) -> Option<&str> {
@@ -114,6 +132,8 @@ fn has_media(value: &Value) -> bool {
         Value::Media(_) => true,
         Value::List(values) => values.iter().any(has_media),
         Value::Map(map) => map.values().any(has_media),
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Bytes(_) => false,
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Str(_) | Value::Bytes(_) => {
+            false
+        }
     }
 }

@@ -213,7 +213,6 @@ impl Actor {
             .clear();
         invocation
     }
-    #[expect(clippy::result_large_err, reason = "the error of node code, made once a run")]
     /// Checks the declared slots and adds what a controller is told.
     pub fn complete_inputs(&self, inputs: &mut Map) -> Result<(), NodeError> {
         if !self.node.node.dynamic_inputs.is_empty() {

@@ -1,6 +1,16 @@
 //! Tests of the engine: the recorded corpus, the tables of the kernel specification, properties, and a
 //! benchmark.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::large_futures,
+    reason = "tests say what they expect by failing"
+)]
+
 mod basics;
 mod bench;
 mod control;

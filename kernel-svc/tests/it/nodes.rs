@@ -1,10 +1,5 @@
 //! The node types of the corpus and of the tables. Values are plain; every call is noted in a [`Log`].
 
-#![expect(
-    clippy::result_large_err,
-    reason = "node code returns the errors of the engine as they are"
-)]
-
 mod meta;
 mod run;
 

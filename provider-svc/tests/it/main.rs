@@ -4,6 +4,15 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::large_futures,
+    reason = "tests say what they expect by failing"
+)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
     clippy::indexing_slicing,
     reason = "tests"
 )]

@@ -3,6 +3,16 @@
 //! Every case is a function over a [`stack::Stack`]; the list below runs each of them once per engine. Names carry the
 //! ids of the generations specification.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    clippy::large_futures,
+    reason = "tests say what they expect by failing"
+)]
+
 mod aggregates;
 mod cancel;
 mod follow;

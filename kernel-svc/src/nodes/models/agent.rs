@@ -77,7 +77,10 @@ fn messages(args: Args<'_>, ctx: &Context) -> Result<Value, NodeError> {
         .into_iter()
         .filter_map(|message| earlier(&message));
     let asked: Vec<Value> = history.chain([message("user", prompt.trim(), &media)]).collect();
-    let asked = conversation(asked).as_list().map(<[Value]>::to_vec).unwrap_or_default();
+    let asked = conversation(asked)
+        .as_list()
+        .map(<[Value]>::to_vec)
+        .unwrap_or_default();
     // A system text that the workflow states is enough to go on; the type's own is not.
     let stated = ctx.properties.contains_key("system") && !system.trim().is_empty();
     if asked.is_empty() && !stated {
@@ -105,7 +108,14 @@ async fn warn_of_tools(args: Args<'_>, ctx: &Context) {
     let name = |tool: Value| text_of(&tool.get("name").unwrap_or(tool));
     let names: Vec<String> = tools.map(name).filter(|name| !name.is_empty()).collect();
     if !names.is_empty() {
-        warn(ctx, &format!("tools are not available, the model answers without them: {}", names.join(", "))).await;
+        warn(
+            ctx,
+            &format!(
+                "tools are not available, the model answers without them: {}",
+                names.join(", ")
+            ),
+        )
+        .await;
     }
 }
 

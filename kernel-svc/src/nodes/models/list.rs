@@ -40,7 +40,11 @@ impl Generator for ListGenerator {
             .collect();
         if asked.is_empty() {
             // A list of nothing has no items, and costs nothing.
-            warn(ctx, "the input `prompt` is empty: there is nothing to make a list of").await;
+            warn(
+                ctx,
+                "the input `prompt` is empty: there is nothing to make a list of",
+            )
+            .await;
             return Ok(());
         }
         let asked = message("user", &asked.join("\n\n"), &[]);
@@ -266,7 +270,10 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_paid_for_an_empty_prompt() {
         let mut node = Node::scripted("nodetool.generators.ListGenerator", Script::text(&["x"]));
-        let frames = node.frames(json!({"prompt": "", "input_text": " "})).await.expect("an empty list");
+        let frames = node
+            .frames(json!({"prompt": "", "input_text": " "}))
+            .await
+            .expect("an empty list");
         assert!(frames.is_empty(), "{frames:?}");
         assert!(node.notes()[0].contains("`prompt` is empty"));
         assert_eq!(node.calls(), 0);
