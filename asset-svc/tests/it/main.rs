@@ -9,12 +9,6 @@
     clippy::large_futures,
     reason = "tests say what they expect by failing"
 )]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "for tests only"
-)]
 
 mod commit;
 mod download;

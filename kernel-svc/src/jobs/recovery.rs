@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Runs that one pass looks at.
-const BATCH: usize = 100;
+const BATCH: u64 = 100;
 /// Keys in one statement; both engines bound the number of parameters.
 const KEYS: usize = 500;
 /// What a run says that was lost with its process.
@@ -32,8 +32,9 @@ impl Jobs {
         let mut recovered = 0;
         loop {
             let rows = self.orphans(all_others_dead).await?;
-            let (found, before) = (rows.len(), recovered);
-            for row in rows {
+            let (found, before) = (u64::try_from(rows.len()).unwrap_or(u64::MAX), recovered);
+            let driven = self.driven();
+            for row in rows.into_iter().filter(|row| !driven.contains(&row.job_key)) {
                 if !self.claim(&row).await? {
                     continue;
                 }
@@ -68,10 +69,9 @@ impl Jobs {
         }
         let rows = Entity::find()
             .filter(Column::Status.is_in(["queued", "running"]))
-            .filter(Column::JobKey.is_not_in(self.driven()))
             .filter(dead)
             .order_by_asc(Column::CreatedAt)
-            .limit(BATCH as u64)
+            .limit(BATCH)
             .all(self.store.db().read())
             .await?;
         Ok(rows)

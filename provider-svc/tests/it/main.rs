@@ -9,13 +9,6 @@
     clippy::large_futures,
     reason = "tests say what they expect by failing"
 )]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
 
 mod acme;
 mod away;
