@@ -3,7 +3,7 @@
 # web console, Python clients, Helm, buf. Everything of the project's own goes to .tools/ and target/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 CI="${CI:-true}"
+export CARGO_TERM_COLOR=never CARGO_INCREMENTAL=0 CI="${CI:-true}" RUST_BACKTRACE=0
 tools="$PWD/.tools"
 mkdir -p "$tools"
 step() { printf '\n== %s (%ss)\n' "$1" "$SECONDS"; }
@@ -66,18 +66,23 @@ if "$tools/helm" template atelier charts/atelier --set unknown=1 >/dev/null 2>&1
 step "formatting"
 cargo fmt --all --check
 
+step "console and TypeScript client"
+(cd gateway/web && npm ci --silent --no-audit --no-fund && npm run --silent typecheck && npm test --silent >"$tools/web.log" 2>&1 \
+  && npm run --silent build >>"$tools/web.log" 2>&1) || { cat "$tools/web.log"; exit 1; }
+if ! git diff --exit-code --stat -- gateway/web/console/dist; then echo "the built console is stale: commit gateway/web/console/dist"; exit 1; fi
+
 step "build"
 cargo build --locked --workspace --bins
 
 step "tests"
-cargo test --locked --workspace --quiet -- --show-output 2>&1 | tee "$tools/tests.log" | grep -vE '^$|^successes:|^running|---- .* stdout' || true
-grep -q 'test result: FAILED\|error: test failed\|error: could not compile\|^error' "$tools/tests.log" && exit 1
+if ! cargo test --locked --workspace --no-fail-fast >"$tools/tests.log" 2>&1; then
+  grep -E '^(test .* FAILED|error)|panicked at' -A 12 "$tools/tests.log" | tail -n 400
+  echo "tests failed; the whole log is $tools/tests.log"
+  exit 1
+fi
+grep -E '^test result|^\| ' "$tools/tests.log"
 
 step "clippy"
 cargo clippy --locked --workspace --all-targets --quiet -- --deny warnings
-
-step "console and TypeScript client"
-(cd gateway/web && npm ci --silent --no-audit --no-fund && npm run --silent typecheck && npm test --silent && npm run --silent build)
-if ! git diff --exit-code --stat -- gateway/web/console/dist; then echo "the built console is stale: commit gateway/web/console/dist"; exit 1; fi
 
 step "all tests passed"

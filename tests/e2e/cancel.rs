@@ -73,6 +73,10 @@ async fn w_037_k_210_g_004_a_cancelled_run_keeps_what_was_made_and_says_what_was
         .filter(|frame| text(frame, "status") == "cancelled")
         .collect();
     assert_eq!(told.len(), 1);
+    let nodes = of_type(&frames, "node_update");
+    let node = nodes.iter().find(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "completed");
+    let node = node.expect("the node ended");
+    assert_eq!((node["error"].is_null(), text(&node["error_detail"], "code")), (true, "cancelled"));
     stack.stop().await;
     Ok(())
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod cancel;
 mod command;
+mod console;
 mod failure;
 mod outside_readers;
 mod public_workflows;

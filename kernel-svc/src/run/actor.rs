@@ -141,12 +141,13 @@ impl Actor {
     }
     async fn end(&mut self, outcome: Result<(), NodeError>) -> Outcome {
         let Err(error) = outcome else {
-            self.completed().await;
+            self.completed(None).await;
             return Outcome::Completed;
         };
         match error.kind.clone() {
             NodeErrorKind::Cancelled if self.cancel.is_cancelled() => {
-                self.completed().await;
+                // Not an error of the node: its readers take any error for a failed run. The cause says what it was.
+                self.completed(Some(Box::new(error.code("cancelled")))).await;
                 Outcome::Completed
             }
             NodeErrorKind::Suspended { state, metadata } => {
@@ -168,10 +169,10 @@ impl Actor {
             }
         }
     }
-    async fn completed(&mut self) {
+    async fn completed(&mut self, detail: Option<Box<NodeError>>) {
         let silent = self.node.node.is_constant() || self.node.node.is_input();
         let result = (!silent).then(|| self.emitter.last.take().unwrap_or_default());
-        self.update(NodeStatus::Completed, result, None, None).await;
+        self.update(NodeStatus::Completed, result, None, detail).await;
     }
     /// Says how the node fares.
     pub async fn update(

@@ -1,7 +1,7 @@
 //! A row of the ledger.
 
 use atelier_proto::common::v1::Origin as OriginMessage;
-use atelier_proto::time::iso;
+use atelier_proto::time::{iso, micros_from_proto};
 use atelier_proto::tracker::v1;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -293,6 +293,10 @@ impl From<v1::Generation> for Generation {
             output_tokens,
         } = row;
         let created_at = created_at.as_ref().map(iso).unwrap_or_default();
+        let open_ms = started_at.as_ref().zip(completed_at.as_ref()).map(|(start, end)| {
+            let micros = micros_from_proto(end).saturating_sub(micros_from_proto(start));
+            micros.max(0) / 1_000
+        });
         let asked = origin.unwrap_or_default();
         Self {
             id: generation_id,
@@ -320,7 +324,8 @@ impl From<v1::Generation> for Generation {
             started_at: started_at.as_ref().map_or_else(|| created_at.clone(), iso),
             created_at,
             completed_at: completed_at.as_ref().map(iso),
-            duration_ms: duration.as_ref().map(super::millis),
+            // A row that its driver did not close has no measured duration: then it is the time it was open.
+            duration_ms: duration.as_ref().map(super::millis).or(open_ms),
             error: error.and_then(super::text),
             error_code: error_code.and_then(super::text),
             background,

@@ -1,0 +1,14 @@
+//! What a run leaves behind, on both engines: its row, its log, its artifacts; the relay that writes them and the service
+//! that serves them.
+
+mod fakes;
+mod kernel;
+mod log;
+mod reader;
+mod recovery;
+mod relay;
+mod relay_media;
+mod rows;
+mod scene;
+mod service;
+mod service_queue;
