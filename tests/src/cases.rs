@@ -95,7 +95,7 @@ pub fn specified() -> anyhow::Result<Option<BTreeSet<String>>> {
 /// # Errors
 /// The sources cannot be read.
 pub fn tested() -> anyhow::Result<BTreeSet<String>> {
-    let function = Regex::new(r"fn ((?:[kwgpf]_\d{3}_)+\w*)")?;
+    let function = Regex::new(r"fn ((?:[kwgpf]_\d{3}_)+)")?;
     let case = Regex::new(r#"(?:"|'|`|case!\()((?:[KWGPF]-\d{3}[ ,:]*)+)"#)?;
     let part = Regex::new(r"([kwgpfKWGPF])[_-](\d{3})")?;
     let mut ids = BTreeSet::new();

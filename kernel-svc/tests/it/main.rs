@@ -23,4 +23,5 @@ mod loading;
 mod messages;
 mod nodes;
 mod properties;
+mod store;
 mod streams;
