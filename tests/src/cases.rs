@@ -90,14 +90,14 @@ pub fn specified() -> anyhow::Result<Option<BTreeSet<String>>> {
     );
     Ok(Some(ids))
 }
-/// Ids in the names of tests: `fn w_034_w_035_…` in Rust, `"W-034 …"` in TypeScript and Python.
+/// Ids in the names of tests: `fn w_034_w_035_…` and `fn k_078_to_k_081_…` in Rust, `"w_034 …"` or `"W-034 …"` in TypeScript and Python.
 ///
 /// # Errors
 /// The sources cannot be read.
 pub fn tested() -> anyhow::Result<BTreeSet<String>> {
-    let function = Regex::new(r"fn ((?:[kwgpf]_\d{3}_)+)")?;
-    let case = Regex::new(r#"(?:"|'|`|case!\()((?:[KWGPF]-\d{3}[ ,:]*)+)"#)?;
-    let part = Regex::new(r"([kwgpfKWGPF])[_-](\d{3})")?;
+    let function = Regex::new(r"fn ((?:[kwgpf]_\d{3}_(?:to_|and_)?)+)")?;
+    let case = Regex::new(r#"["'`]((?:[kwgpfKWGPF][_-]\d{3}[ ,:_]*)+)"#)?;
+    let part = Regex::new(r"([kwgpfKWGPF])[_-](\d{3})(_to_)?")?;
     let mut ids = BTreeSet::new();
     for file in sources(&root())? {
         let text = fs::read_to_string(&file)?;
@@ -107,8 +107,13 @@ pub fn tested() -> anyhow::Result<BTreeSet<String>> {
             .filter(|_| rust)
             .chain(case.captures_iter(&text));
         for name in names.filter_map(|found| found.get(1)) {
+            let mut from = None;
             for found in part.captures_iter(name.as_str()) {
-                ids.insert(format!("{}-{}", found[1].to_uppercase(), &found[2]));
+                let number: u16 = found[2].parse()?;
+                for number in from.unwrap_or(number)..=number {
+                    ids.insert(format!("{}-{number:03}", found[1].to_uppercase()));
+                }
+                from = found.get(3).map(|_| number);
             }
         }
     }

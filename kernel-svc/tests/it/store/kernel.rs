@@ -38,7 +38,7 @@ impl Up {
         deps.peers.insert("asset", local(routes, &deps.signer));
         let routes = Routes::new(ProviderServiceServer::new(provider.clone()));
         deps.peers.insert("provider", local(routes, &deps.signer));
-        let settings = Settings { database_url: db.url().to_owned(), ..settings };
+        let settings = Settings { database_url: db.url().into(), ..settings };
         let started = start::<Kernel>(settings, &deps).await.unwrap();
         Self { client: JobServiceClient::new(started.transport), deps, assets, provider }
     }
