@@ -31,7 +31,10 @@ fn the_page_of_metrics_is_what_the_crates_say() -> anyhow::Result<()> {
         std::fs::write(&file, &page)?;
     }
     let written = std::fs::read_to_string(&file)?;
-    assert!(written == page, "docs/metrics.md is stale: run the test with UPDATE_DOCS=1");
+    assert!(
+        written == page,
+        "docs/metrics.md is stale: run the test with UPDATE_DOCS=1"
+    );
     Ok(())
 }
 #[test]
@@ -39,25 +42,48 @@ fn names_are_unique_and_say_what_they_are() {
     let mut names = BTreeSet::new();
     for (folder, metrics) in CRATES {
         assert!(!metrics.is_empty(), "{folder} has no metrics");
-        for Metric { name, kind, unit, help } in *metrics {
+        for Metric {
+            name,
+            kind,
+            unit,
+            help,
+        } in *metrics
+        {
             assert!(names.insert(*name), "{name} is there twice");
             assert!(name.starts_with("atelier_"), "{name}");
             assert_eq!(name.ends_with("_total"), *kind == Kind::Counter, "{name}");
-            assert_eq!(name.trim_end_matches("_total").ends_with(unit.as_str()), unit.as_str() != "count", "{name}");
-            assert!(help.ends_with('.') && !help.contains(['|', '\n']), "{name}: {help}");
+            assert_eq!(
+                name.trim_end_matches("_total").ends_with(unit.as_str()),
+                unit.as_str() != "count",
+                "{name}"
+            );
+            assert!(
+                help.ends_with('.') && !help.contains(['|', '\n']),
+                "{name}: {help}"
+            );
         }
     }
 }
 fn page() -> Result<String, std::fmt::Error> {
     let mut page = HEAD.to_owned();
     for (folder, metrics) in CRATES {
-        for Metric { name, kind, unit, help } in *metrics {
+        for Metric {
+            name,
+            kind,
+            unit,
+            help,
+        } in *metrics
+        {
             let kind = match kind {
                 Kind::Counter => "counter",
                 Kind::Gauge => "gauge",
                 Kind::Histogram => "histogram",
             };
-            writeln!(page, "| `{name}` | {kind} | {} | {help} | {folder} |", unit.as_str())?;
+            writeln!(
+                page,
+                "| `{name}` | {kind} | {} | {help} | {folder} |",
+                unit.as_str()
+            )?;
         }
     }
     Ok(page)

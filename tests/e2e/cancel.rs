@@ -74,9 +74,14 @@ async fn w_037_k_210_g_004_a_cancelled_run_keeps_what_was_made_and_says_what_was
         .collect();
     assert_eq!(told.len(), 1);
     let nodes = of_type(&frames, "node_update");
-    let node = nodes.iter().find(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "completed");
+    let node = nodes
+        .iter()
+        .find(|frame| text(frame, "node_id") == "g" && text(frame, "status") == "completed");
     let node = node.expect("the node ended");
-    assert_eq!((node["error"].is_null(), text(&node["error_detail"], "code")), (true, "cancelled"));
+    assert_eq!(
+        (node["error"].is_null(), text(&node["error_detail"], "code")),
+        (true, "cancelled")
+    );
     stack.stop().await;
     Ok(())
 }

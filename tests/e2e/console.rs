@@ -3,12 +3,7 @@
 use std::process::Stdio;
 
 use anyhow::Context;
-use atelier_tests::{
-    TestStack,
-    process::root,
-    stack::text,
-    workflows::example,
-};
+use atelier_tests::{TestStack, process::root, stack::text, workflows::example};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -16,7 +11,10 @@ async fn a_browser_follows_six_images_live_and_finds_them_after_a_reload() -> an
     let web = root().join("gateway/web");
     let chromium = std::env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".to_owned());
     if !web.join("node_modules/playwright-core").exists() || !std::path::Path::new(&chromium).exists() {
-        assert!(std::env::var_os("CI").is_none(), "the browser, or what drives it, is not installed");
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "the browser, or what drives it, is not installed"
+        );
         println!("the browser, or what drives it, is not installed: the console was not looked at");
         return Ok(());
     }
@@ -31,8 +29,12 @@ async fn a_browser_follows_six_images_live_and_finds_them_after_a_reload() -> an
         .kill_on_drop(true)
         .stdin(Stdio::null())
         .output();
-    let output = tokio::time::timeout(std::time::Duration::from_secs(180), run).await.context("no end")??;
-    let said = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat();
+    let output = tokio::time::timeout(std::time::Duration::from_secs(180), run)
+        .await
+        .context("no end")??;
+    let said = [output.stdout, output.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat();
     assert!(output.status.success(), "{said}");
     println!("{said}");
     stack.stop().await;

@@ -90,14 +90,15 @@ pub fn specified() -> anyhow::Result<Option<BTreeSet<String>>> {
     );
     Ok(Some(ids))
 }
-/// Ids in the names of tests: `fn w_034_w_035_…` and `fn k_078_to_k_081_…` in Rust, `"w_034 …"` or `"W-034 …"` in TypeScript and Python.
+/// Ids in the names of tests: `fn w_034_w_035_…`, `fn w_038_and_039_…` and
+/// `fn k_078_to_k_081_…` in Rust, `"w_034 …"` or `"W-034 …"` in TypeScript and Python.
 ///
 /// # Errors
 /// The sources cannot be read.
 pub fn tested() -> anyhow::Result<BTreeSet<String>> {
-    let function = Regex::new(r"fn ((?:[kwgpf]_\d{3}_(?:to_|and_)?)+)")?;
+    let function = Regex::new(r"fn ([kwgpf]_\d{3}_(?:(?:to_|and_)?(?:[kwgpf]_)?\d{3}_)*)")?;
     let case = Regex::new(r#"["'`]((?:[kwgpfKWGPF][_-]\d{3}[ ,:_]*)+)"#)?;
-    let part = Regex::new(r"([kwgpfKWGPF])[_-](\d{3})(_to_)?")?;
+    let part = Regex::new(r"(?:([kwgpfKWGPF])[_-])?(\d{3})(_to_)?")?;
     let mut ids = BTreeSet::new();
     for file in sources(&root())? {
         let text = fs::read_to_string(&file)?;
@@ -107,11 +108,14 @@ pub fn tested() -> anyhow::Result<BTreeSet<String>> {
             .filter(|_| rust)
             .chain(case.captures_iter(&text));
         for name in names.filter_map(|found| found.get(1)) {
-            let mut from = None;
+            let (mut letter, mut from) = (String::new(), None);
             for found in part.captures_iter(name.as_str()) {
                 let number: u16 = found[2].parse()?;
+                if let Some(own) = found.get(1) {
+                    letter = own.as_str().to_uppercase();
+                }
                 for number in from.unwrap_or(number)..=number {
-                    ids.insert(format!("{}-{number:03}", found[1].to_uppercase()));
+                    ids.insert(format!("{letter}-{number:03}"));
                 }
                 from = found.get(3).map(|_| number);
             }

@@ -293,10 +293,13 @@ impl From<v1::Generation> for Generation {
             output_tokens,
         } = row;
         let created_at = created_at.as_ref().map(iso).unwrap_or_default();
-        let open_ms = started_at.as_ref().zip(completed_at.as_ref()).map(|(start, end)| {
-            let micros = micros_from_proto(end).saturating_sub(micros_from_proto(start));
-            micros.max(0) / 1_000
-        });
+        let open_ms = started_at
+            .as_ref()
+            .zip(completed_at.as_ref())
+            .map(|(start, end)| {
+                let micros = micros_from_proto(end).saturating_sub(micros_from_proto(start));
+                micros.max(0) / 1_000
+            });
         let asked = origin.unwrap_or_default();
         Self {
             id: generation_id,

@@ -74,7 +74,10 @@ impl Assets {
     }
     pub fn saved(&self) -> Vec<(String, i64)> {
         let saved = self.0.saved.lock().unwrap();
-        saved.iter().map(|request| (request.node_id.clone(), request.index)).collect()
+        saved
+            .iter()
+            .map(|request| (request.node_id.clone(), request.index))
+            .collect()
     }
     pub fn rows_at_save(&self) -> Vec<Option<bool>> {
         self.0.rows.lock().unwrap().clone()
@@ -101,14 +104,26 @@ impl AssetService for Assets {
         }
         let _ = self.0.open.subscribe().wait_for(|open| *open).await;
         let less = |left: u32| left.checked_sub(1);
-        if self.0.failures.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
+        if self
+            .0
+            .failures
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, less)
+            .is_ok()
+        {
             return Err(Status::unavailable("the store is away"));
         }
         let mut outputs = request.outputs.clone().unwrap_or_default();
         let mut element = 0;
-        refer_map(&mut outputs, &format!("asset-{}-{}", request.node_id, request.index), &mut element);
+        refer_map(
+            &mut outputs,
+            &format!("asset-{}-{}", request.node_id, request.index),
+            &mut element,
+        );
         self.0.saved.lock().unwrap().push(request);
-        Ok(Response::new(CommitGenerationResponse { outputs: Some(outputs), assets: Vec::new() }))
+        Ok(Response::new(CommitGenerationResponse {
+            outputs: Some(outputs),
+            assets: Vec::new(),
+        }))
     }
     async fn upload_asset(
         &self,
@@ -119,7 +134,10 @@ impl AssetService for Assets {
     async fn get_asset(&self, _: Request<GetAssetRequest>) -> Result<Response<GetAssetResponse>, Status> {
         Err(Status::unimplemented("fake"))
     }
-    async fn list_assets(&self, _: Request<ListAssetsRequest>) -> Result<Response<ListAssetsResponse>, Status> {
+    async fn list_assets(
+        &self,
+        _: Request<ListAssetsRequest>,
+    ) -> Result<Response<ListAssetsResponse>, Status> {
         Err(Status::unimplemented("fake"))
     }
     async fn download_asset(
@@ -130,11 +148,17 @@ impl AssetService for Assets {
     }
 }
 fn refer_map(map: &mut MapValue, name: &str, element: &mut u32) {
-    map.entries.iter_mut().filter_map(|entry| entry.value.as_mut()).for_each(|value| refer(value, name, element));
+    map.entries
+        .iter_mut()
+        .filter_map(|entry| entry.value.as_mut())
+        .for_each(|value| refer(value, name, element));
 }
 fn refer(value: &mut Value, name: &str, element: &mut u32) {
     match value.kind.as_mut() {
-        Some(Kind::ListValue(list)) => list.values.iter_mut().for_each(|value| refer(value, name, element)),
+        Some(Kind::ListValue(list)) => list
+            .values
+            .iter_mut()
+            .for_each(|value| refer(value, name, element)),
         Some(Kind::MapValue(map)) => refer_map(map, name, element),
         Some(Kind::MediaValue(media)) => {
             let id = format!("{name}-{element}");
@@ -160,7 +184,12 @@ impl Provider {
     /// A provider with one answer to everything.
     pub fn new(output: Value, open: bool) -> Self {
         let (open, cancelled) = (watch::Sender::new(open), watch::Sender::new(false));
-        Self(Arc::new(ProviderState { output, open, cancelled, calls: AtomicU32::new(0) }))
+        Self(Arc::new(ProviderState {
+            output,
+            open,
+            cancelled,
+            calls: AtomicU32::new(0),
+        }))
     }
     pub fn open(&self) {
         self.0.open.send_replace(true);
@@ -202,9 +231,15 @@ impl ProviderService for Provider {
         _: Request<CancelGenerationRequest>,
     ) -> Result<Response<CancelGenerationResponse>, Status> {
         self.0.cancelled.send_replace(true);
-        Ok(Response::new(CancelGenerationResponse { cancelled: true, ..CancelGenerationResponse::default() }))
+        Ok(Response::new(CancelGenerationResponse {
+            cancelled: true,
+            ..CancelGenerationResponse::default()
+        }))
     }
-    async fn list_models(&self, _: Request<ListModelsRequest>) -> Result<Response<ListModelsResponse>, Status> {
+    async fn list_models(
+        &self,
+        _: Request<ListModelsRequest>,
+    ) -> Result<Response<ListModelsResponse>, Status> {
         Ok(Response::new(ListModelsResponse::default()))
     }
 }

@@ -38,13 +38,24 @@ impl Up {
         deps.peers.insert("asset", local(routes, &deps.signer));
         let routes = Routes::new(ProviderServiceServer::new(provider.clone()));
         deps.peers.insert("provider", local(routes, &deps.signer));
-        let settings = Settings { database_url: db.url().into(), ..settings };
+        let settings = Settings {
+            database_url: db.url().into(),
+            ..settings
+        };
         let started = start::<Kernel>(settings, &deps).await.unwrap();
-        Self { client: JobServiceClient::new(started.transport), deps, assets, provider }
+        Self {
+            client: JobServiceClient::new(started.transport),
+            deps,
+            assets,
+            provider,
+        }
     }
     /// Another instance on the same database that knows itself alone.
     pub async fn successor(&self, db: &TestDb, provider: Provider) -> Self {
-        let deps = Deps { sole_process: true, ..self.deps.restarted() };
+        let deps = Deps {
+            sole_process: true,
+            ..self.deps.restarted()
+        };
         Self::with(db, Settings::default(), provider, deps).await
     }
     pub fn client(&self) -> JobServiceClient<Transport> {
@@ -58,18 +69,44 @@ impl Up {
     }
     pub async fn run(&self, job_id: &str, graph: &Json) -> Result<(Job, bool), Status> {
         let job_id = job_id.to_owned();
-        let request = RunJobRequest { job_id, graph_json: Some(graph.to_string()), ..RunJobRequest::default() };
+        let request = RunJobRequest {
+            job_id,
+            graph_json: Some(graph.to_string()),
+            ..RunJobRequest::default()
+        };
         let answer = self.client().run_job(self.signed(request)).await?.into_inner();
         Ok((answer.job.unwrap(), answer.created))
     }
     pub async fn get(&self, job_id: &str) -> Job {
-        let request = self.signed(GetJobRequest { job_id: job_id.to_owned() });
-        self.client().get_job(request).await.unwrap().into_inner().job.unwrap()
+        let request = self.signed(GetJobRequest {
+            job_id: job_id.to_owned(),
+        });
+        self.client()
+            .get_job(request)
+            .await
+            .unwrap()
+            .into_inner()
+            .job
+            .unwrap()
     }
     /// Watches to the end.
-    pub async fn watch(&self, job_id: &str, after_seq: i64, replay_only: bool) -> (WatchStarted, Vec<JobEvent>) {
-        let request = WatchJobRequest { job_id: job_id.to_owned(), after_seq, replay_only };
-        let mut stream = self.client().watch_job(self.signed(request)).await.unwrap().into_inner();
+    pub async fn watch(
+        &self,
+        job_id: &str,
+        after_seq: i64,
+        replay_only: bool,
+    ) -> (WatchStarted, Vec<JobEvent>) {
+        let request = WatchJobRequest {
+            job_id: job_id.to_owned(),
+            after_seq,
+            replay_only,
+        };
+        let mut stream = self
+            .client()
+            .watch_job(self.signed(request))
+            .await
+            .unwrap()
+            .into_inner();
         let (mut started, mut events) = (None, Vec::new());
         while let Some(message) = stream.message().await.unwrap() {
             match message.message.unwrap() {
@@ -84,7 +121,10 @@ impl Up {
     pub async fn end(&self, job_id: &str) -> Job {
         self.watch(job_id, 0, false).await;
         let job = self.get(job_id).await;
-        assert!(!matches!(job.status(), JobStatus::Queued | JobStatus::Running), "{job:?}");
+        assert!(
+            !matches!(job.status(), JobStatus::Queued | JobStatus::Running),
+            "{job:?}"
+        );
         job
     }
 }

@@ -19,7 +19,12 @@ fn provider(open: bool) -> Provider {
     Provider::new((&image(b"sea")).into(), open)
 }
 async fn key(db: &TestDb) -> String {
-    jobs::Entity::find().one(db.read()).await.unwrap().unwrap().job_key
+    jobs::Entity::find()
+        .one(db.read())
+        .await
+        .unwrap()
+        .unwrap()
+        .job_key
 }
 fn end(events: &[JobEvent]) -> (JobStatus, Option<String>) {
     match &events.last().unwrap().event {
@@ -46,12 +51,22 @@ async fn a_lost_run_ends_as_interrupted_after_its_artifacts_were_published() {
         };
         // The watcher of the instance that lost the run sees its end, too: once it finds out.
         let release = async {
-            until(async || before.get("j").await.status() == JobStatus::Failed).within(SOON).await;
+            until(async || before.get("j").await.status() == JobStatus::Failed)
+                .within(SOON)
+                .await;
             before.assets.open(true);
         };
         let ((_, watched), (after, events), ()) = tokio::join!(watch, successor, release);
-        assert_eq!(end(&events), (JobStatus::Failed, Some("INTERRUPTED".to_owned())), "{}", db.engine());
-        assert_eq!(seqs(&events), (1..=i64::try_from(events.len()).unwrap()).collect::<Vec<_>>());
+        assert_eq!(
+            end(&events),
+            (JobStatus::Failed, Some("INTERRUPTED".to_owned())),
+            "{}",
+            db.engine()
+        );
+        assert_eq!(
+            seqs(&events),
+            (1..=i64::try_from(events.len()).unwrap()).collect::<Vec<_>>()
+        );
         let Some(Frame::GenerationComplete(artifact)) = &events[events.len() - 2].event else {
             panic!("the artifact comes right before the end: {events:?}");
         };
@@ -59,7 +74,10 @@ async fn a_lost_run_ends_as_interrupted_after_its_artifacts_were_published() {
         assert_eq!(after.assets.saved(), [("paint".to_owned(), 0)]);
         assert!(unpublished(&db, &key).await.unwrap().is_empty());
         let job = after.get("j").await;
-        assert_eq!((job.artifact_count, job.status(), job.last_seq), (1, JobStatus::Failed, events.last().unwrap().seq));
+        assert_eq!(
+            (job.artifact_count, job.status(), job.last_seq),
+            (1, JobStatus::Failed, events.last().unwrap().seq)
+        );
         assert!(job.finished_at.is_some());
         assert_eq!(encoded(&watched), encoded(&events));
         // The first instance was fenced off: it adds nothing.
@@ -75,8 +93,18 @@ async fn a_lost_run_that_was_to_be_cancelled_is_cancelled_and_an_ended_one_is_le
         before.assets.open(false);
         before.run("j", &paint()).await.unwrap();
         until(async || before.assets.calls() == 1).within(SOON).await;
-        let request = CancelJobRequest { job_id: "j".to_owned() };
-        assert!(before.client().cancel_job(before.signed(request)).await.unwrap().into_inner().cancelled);
+        let request = CancelJobRequest {
+            job_id: "j".to_owned(),
+        };
+        assert!(
+            before
+                .client()
+                .cancel_job(before.signed(request))
+                .await
+                .unwrap()
+                .into_inner()
+                .cancelled
+        );
         let after = before.successor(&db, provider(true)).await;
         let (_, events) = after.watch("j", 0, false).await;
         assert_eq!(end(&events), (JobStatus::Cancelled, None), "{}", db.engine());
@@ -86,7 +114,15 @@ async fn a_lost_run_that_was_to_be_cancelled_is_cancelled_and_an_ended_one_is_le
 #[tokio::test]
 async fn a_row_that_cannot_be_read_does_not_keep_the_kernel_from_the_others() {
     for db in engines().await {
-        let before = Up::new(&db, Settings { max_concurrent_jobs: 8, ..Settings::default() }, provider(false)).await;
+        let before = Up::new(
+            &db,
+            Settings {
+                max_concurrent_jobs: 8,
+                ..Settings::default()
+            },
+            provider(false),
+        )
+        .await;
         for job in ["damaged", "sound"] {
             before.run(job, &paint()).await.unwrap();
         }
@@ -96,10 +132,17 @@ async fn a_row_that_cannot_be_read_does_not_keep_the_kernel_from_the_others() {
             "sqlite" => "UPDATE jobs SET options = x'ff' WHERE job_id = 'damaged'",
             _ => "UPDATE jobs SET options = '\\xff' WHERE job_id = 'damaged'",
         };
-        sea_orm::ConnectionTrait::execute_unprepared(&*tx, damage).await.unwrap();
+        sea_orm::ConnectionTrait::execute_unprepared(&*tx, damage)
+            .await
+            .unwrap();
         tx.commit().await.unwrap();
         let after = before.successor(&db, provider(true)).await;
-        assert_eq!(end(&after.watch("sound", 0, false).await.1).0, JobStatus::Failed, "{}", db.engine());
+        assert_eq!(
+            end(&after.watch("sound", 0, false).await.1).0,
+            JobStatus::Failed,
+            "{}",
+            db.engine()
+        );
         after.run("fresh", &shout("hello")).await.unwrap();
         assert_eq!(after.end("fresh").await.status(), JobStatus::Completed);
     }

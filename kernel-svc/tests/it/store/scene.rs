@@ -22,9 +22,7 @@ use atelier_kernel::{
 };
 use atelier_proto::{
     asset::v1::{asset_service_client::AssetServiceClient, asset_service_server::AssetServiceServer},
-    kernel::v1::{
-        Disposition, JobEvent, JobStatus, LogUpdate, RunOptions, job_event::Event as Frame,
-    },
+    kernel::v1::{Disposition, JobEvent, JobStatus, LogUpdate, RunOptions, job_event::Event as Frame},
     value::{Map, MediaRef, Value},
 };
 use futures_util::FutureExt;
@@ -80,7 +78,16 @@ impl Scene {
         let row = record(&store, &Caller::local(), "job-1", "{}").await.unwrap().0;
         let commits = queue(&db, &tasks);
         let assets = Assets::over(db.db().clone());
-        Self { db, store, commits, row, live: Arc::new(Live::new(0)), assets, options, _tasks: tasks }
+        Self {
+            db,
+            store,
+            commits,
+            row,
+            live: Arc::new(Live::new(0)),
+            assets,
+            options,
+            _tasks: tasks,
+        }
     }
     pub fn key(&self) -> &str {
         &self.row.job_key
@@ -89,7 +96,11 @@ impl Scene {
     pub fn relay(&self, seq: i64) -> Relay {
         let signer = Signer::random();
         let routes = Routes::new(AssetServiceServer::new(self.assets.clone()));
-        let saver = Saver::new(AssetServiceClient::new(local(routes, &signer)), signer, Caller::local());
+        let saver = Saver::new(
+            AssetServiceClient::new(local(routes, &signer)),
+            signer,
+            Caller::local(),
+        );
         let identity = Identity {
             job_key: self.row.job_key.clone(),
             job_id: self.row.job_id.clone(),
@@ -97,7 +108,16 @@ impl Scene {
             owner: OWNER.to_owned(),
         };
         let (commits, live) = (self.commits.clone(), Arc::clone(&self.live));
-        Relay::new(identity, self.options, Arc::new(types()), commits, live, saver, Clock::system(), seq)
+        Relay::new(
+            identity,
+            self.options,
+            Arc::new(types()),
+            commits,
+            live,
+            saver,
+            Clock::system(),
+            seq,
+        )
     }
     /// Plays events through a relay's whole life.
     pub async fn play(&self, events: Vec<Event>) {
@@ -128,7 +148,12 @@ impl Scene {
     pub async fn lines(&self, first: i64, last: i64) -> Vec<Arc<JobEvent>> {
         let events: Vec<_> = (first..=last).map(|seq| Arc::new(line(seq))).collect();
         let segment = Some(segment(&events, first, last));
-        self.append(Append { segment, ..self.nothing() }).await.unwrap();
+        self.append(Append {
+            segment,
+            ..self.nothing()
+        })
+        .await
+        .unwrap();
         events
     }
     pub async fn row(&self) -> Model {
@@ -136,7 +161,14 @@ impl Scene {
     }
     /// The log as it is kept.
     pub async fn log(&self) -> Vec<JobEvent> {
-        drain(Reader::new(self.db.db().clone(), self.row.job_key.clone(), None, 0, true)).await
+        drain(Reader::new(
+            self.db.db().clone(),
+            self.row.job_key.clone(),
+            None,
+            0,
+            true,
+        ))
+        .await
     }
     /// The log as a subscriber of this process sees it, as long as the tail holds it.
     pub fn shown(&self) -> Vec<JobEvent> {
@@ -162,7 +194,12 @@ pub async fn drain(mut reader: Reader) -> Vec<JobEvent> {
     events
 }
 /// Records a run of a caller.
-pub async fn record(store: &Store, caller: &Caller, job_id: &str, graph: &str) -> Result<(Model, bool), Error> {
+pub async fn record(
+    store: &Store,
+    caller: &Caller,
+    job_id: &str,
+    graph: &str,
+) -> Result<(Model, bool), Error> {
     let (params, options) = Default::default();
     let new = NewJob {
         job_id,
@@ -178,11 +215,24 @@ pub async fn record(store: &Store, caller: &Caller, job_id: &str, graph: &str) -
 }
 pub fn segment(kept: &[Arc<JobEvent>], first_seq: i64, last_seq: i64) -> Segment {
     let payload = encode(kept.iter().map(AsRef::as_ref));
-    Segment { first_seq, last_seq, event_count: i64::try_from(kept.len()).unwrap(), payload }
+    Segment {
+        first_seq,
+        last_seq,
+        event_count: i64::try_from(kept.len()).unwrap(),
+        payload,
+    }
 }
 pub fn line(seq: i64) -> JobEvent {
-    let frame = Frame::LogUpdate(LogUpdate { content: format!("line {seq}"), ..LogUpdate::default() });
-    JobEvent { seq, job_id: "job-1".to_owned(), event: Some(frame), ..JobEvent::default() }
+    let frame = Frame::LogUpdate(LogUpdate {
+        content: format!("line {seq}"),
+        ..LogUpdate::default()
+    });
+    JobEvent {
+        seq,
+        job_id: "job-1".to_owned(),
+        event: Some(frame),
+        ..JobEvent::default()
+    }
 }
 pub fn seqs(events: &[JobEvent]) -> Vec<i64> {
     events.iter().map(|event| event.seq).collect()
@@ -202,25 +252,44 @@ impl Executor for Nothing {
 /// `test.Maker` saves what it makes, `test.Plain` does not, `test.Writer` makes texts that are saved.
 fn types() -> Registry {
     let mut registry = Registry::default();
-    for (name, ty, auto_save_asset) in
-        [("test.Maker", "image", true), ("test.Plain", "any", false), ("test.Writer", "str", true)]
-    {
-        let output = OutputMeta { name: "output".to_owned(), ty: ty.to_owned(), stream: false };
+    for (name, ty, auto_save_asset) in [
+        ("test.Maker", "image", true),
+        ("test.Plain", "any", false),
+        ("test.Writer", "str", true),
+    ] {
+        let output = OutputMeta {
+            name: "output".to_owned(),
+            ty: ty.to_owned(),
+            stream: false,
+        };
         let (node_type, outputs) = (name.to_owned(), vec![output]);
-        let meta = NodeMeta { node_type, outputs, auto_save_asset, ..NodeMeta::default() };
+        let meta = NodeMeta {
+            node_type,
+            outputs,
+            auto_save_asset,
+            ..NodeMeta::default()
+        };
         registry.register(meta, Arc::new(|| Box::new(Nothing)));
     }
     registry
 }
 pub fn label(id: &str, node_type: &str) -> Arc<NodeLabel> {
-    Arc::new(NodeLabel { id: id.into(), name: None, node_type: node_type.into() })
+    Arc::new(NodeLabel {
+        id: id.into(),
+        name: None,
+        node_type: node_type.into(),
+    })
 }
 pub fn one(name: &str, value: Value) -> Map {
     Map::from_iter([(name.to_owned(), value)])
 }
 pub fn image(bytes: &[u8]) -> Value {
     let data = Some(bytes.to_vec().into());
-    Value::media(MediaRef { kind: "image".to_owned(), data, ..MediaRef::default() })
+    Value::media(MediaRef {
+        kind: "image".to_owned(),
+        data,
+        ..MediaRef::default()
+    })
 }
 pub fn running() -> Event {
     job(JobStatus::Running, None)
@@ -230,11 +299,23 @@ pub fn completed(values: Vec<Value>) -> Event {
     job(JobStatus::Completed, Some(one("out", Value::list(values))))
 }
 fn job(status: JobStatus, outputs: Option<Map>) -> Event {
-    Event::Job { status, error: None, error_code: None, outputs, issues: Vec::new() }
+    Event::Job {
+        status,
+        error: None,
+        error_code: None,
+        outputs,
+        issues: Vec::new(),
+    }
 }
 pub fn artifact(node: &Arc<NodeLabel>, invocation: impl Into<String>, value: Value) -> Event {
     let (node, invocation, outputs) = (Arc::clone(node), invocation.into(), one("output", value));
-    Event::Artifact { node, invocation, outputs, properties: None, generation_ids: Vec::new() }
+    Event::Artifact {
+        node,
+        invocation,
+        outputs,
+        properties: None,
+        generation_ids: Vec::new(),
+    }
 }
 pub fn output(node: &Arc<NodeLabel>, value: Value) -> Event {
     Event::Output {

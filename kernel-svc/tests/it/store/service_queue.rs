@@ -19,7 +19,11 @@ const SOON: Duration = Duration::from_secs(10);
 async fn busy() -> Vec<(Up, TestDb)> {
     let mut kernels = Vec::new();
     for db in engines().await {
-        let settings = Settings { max_concurrent_jobs: 1, max_queued_jobs: 2, ..Settings::default() };
+        let settings = Settings {
+            max_concurrent_jobs: 1,
+            max_queued_jobs: 2,
+            ..Settings::default()
+        };
         let up = Up::new(&db, settings, Provider::new((&image(b"sea")).into(), false)).await;
         up.run("first", &paint()).await.unwrap();
         until(async || up.provider.calls() == 1).within(SOON).await;
@@ -36,11 +40,20 @@ fn states(events: &[JobEvent]) -> Vec<(JobStatus, Option<i32>)> {
     events.iter().filter_map(state).collect()
 }
 async fn waits(up: &Up, job_id: &str) {
-    until(async || up.get(job_id).await.last_seq > 0).within(SOON).await;
+    until(async || up.get(job_id).await.last_seq > 0)
+        .within(SOON)
+        .await;
 }
 async fn cancel(up: &Up, job_id: &str) -> bool {
-    let request = CancelJobRequest { job_id: job_id.to_owned() };
-    up.client().cancel_job(up.signed(request)).await.unwrap().into_inner().cancelled
+    let request = CancelJobRequest {
+        job_id: job_id.to_owned(),
+    };
+    up.client()
+        .cancel_job(up.signed(request))
+        .await
+        .unwrap()
+        .into_inner()
+        .cancelled
 }
 
 #[tokio::test]
@@ -50,12 +63,18 @@ async fn w_034_a_run_without_a_slot_is_told_its_place_and_starts_when_one_is_fre
         waits(&up, "second").await;
         let (_, events) = up.watch("second", 0, true).await;
         assert_eq!(states(&events), [(JobStatus::Queued, Some(1))], "{}", db.engine());
-        let Some(Frame::JobUpdate(told)) = &events[0].event else { panic!("no place") };
+        let Some(Frame::JobUpdate(told)) = &events[0].event else {
+            panic!("no place")
+        };
         assert_eq!(told.message.as_deref(), Some("Queued (#1)"));
         assert_eq!(up.get("second").await.status(), JobStatus::Queued);
         up.provider.open();
         let (_, events) = up.watch("second", 0, false).await;
-        let expected = [(JobStatus::Queued, Some(1)), (JobStatus::Running, None), (JobStatus::Completed, None)];
+        let expected = [
+            (JobStatus::Queued, Some(1)),
+            (JobStatus::Running, None),
+            (JobStatus::Completed, None),
+        ];
         assert_eq!(states(&events), expected);
         assert_eq!(up.end("first").await.status(), JobStatus::Completed);
     }
@@ -67,13 +86,25 @@ async fn w_035_who_waits_behind_a_cancelled_run_moves_up() {
             up.run(job, &shout(job)).await.unwrap();
             waits(&up, job).await;
         }
-        assert!(cancel(&up, "second").await && !cancel(&up, "second").await, "{}", db.engine());
+        assert!(
+            cancel(&up, "second").await && !cancel(&up, "second").await,
+            "{}",
+            db.engine()
+        );
         let cancelled = up.watch("second", 0, false).await.1;
-        assert_eq!(states(&cancelled), [(JobStatus::Queued, Some(1)), (JobStatus::Cancelled, None)]);
+        assert_eq!(
+            states(&cancelled),
+            [(JobStatus::Queued, Some(1)), (JobStatus::Cancelled, None)]
+        );
         assert_eq!(up.get("second").await.status(), JobStatus::Cancelled);
-        until(async || up.get("third").await.last_seq == 2).within(SOON).await;
+        until(async || up.get("third").await.last_seq == 2)
+            .within(SOON)
+            .await;
         let (_, events) = up.watch("third", 0, true).await;
-        assert_eq!(states(&events), [(JobStatus::Queued, Some(2)), (JobStatus::Queued, Some(1))]);
+        assert_eq!(
+            states(&events),
+            [(JobStatus::Queued, Some(2)), (JobStatus::Queued, Some(1))]
+        );
         up.provider.open();
         assert_eq!(up.end("third").await.status(), JobStatus::Completed);
     }
@@ -90,7 +121,10 @@ async fn a_full_queue_refuses_but_answers_a_repeated_request() {
         assert!(!up.run("first", &paint()).await.unwrap().1);
         up.provider.open();
         assert_eq!(up.end("third").await.status(), JobStatus::Completed);
-        assert!(up.run("fourth", &shout("fourth")).await.unwrap().1, "what was refused left nothing behind");
+        assert!(
+            up.run("fourth", &shout("fourth")).await.unwrap().1,
+            "what was refused left nothing behind"
+        );
     }
 }
 #[tokio::test]
