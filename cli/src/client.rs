@@ -170,6 +170,9 @@ impl Client {
                     Err(error) if error.is::<Refused>() => Err(error)?,
                     Err(error) => broken = Some(error),
                 }
+                if broken.is_none() && client.is_over(&path, after).await? {
+                    return;
+                }
                 failures += 1;
                 if failures > TRIES {
                     Err(broken.unwrap_or_else(|| anyhow!("the server stopped telling events of the run")))?;
@@ -177,6 +180,16 @@ impl Client {
                 tokio::time::sleep(Duration::from_millis(200) * failures).await;
             }
         }
+    }
+    /// Whether a run has ended and no event follows a number.
+    async fn is_over(&self, events: &str, after: i64) -> anyhow::Result<bool> {
+        let job = self.get(events.trim_end_matches("/events"), &[]).await?;
+        let ended = job.get("finished_at").is_some_and(|at| !at.is_null());
+        Ok(ended
+            && job
+                .get("last_seq")
+                .and_then(Value::as_i64)
+                .is_some_and(|last| last <= after))
     }
     async fn open_events(
         &self,

@@ -10,9 +10,10 @@ use serde_json::Value;
 /// # Errors
 /// Stdout cannot be written.
 pub fn json_line(value: &Value) -> anyhow::Result<()> {
+    let mut text = serde_json::to_string(value)?;
+    text.push('\n');
     let mut out = std::io::stdout().lock();
-    serde_json::to_writer(&mut out, value)?;
-    out.write_all(b"\n")?;
+    out.write_all(text.as_bytes())?;
     out.flush()?;
     Ok(())
 }
@@ -86,6 +87,11 @@ pub fn duration(value: &Value, key: &str) -> String {
                 format!("{:.1} s", ms / 1_000.0)
             }
         })
+}
+/// So many of something: `1 artifact`, `6 artifacts`.
+#[must_use]
+pub fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
 /// A limit from the command line.
 ///

@@ -126,8 +126,17 @@ async fn follow(client: &Client, id: &str, json: bool, workflow: &Value) -> anyh
             }
             event = events.next() => event,
         };
-        let Some(event) = event.transpose()? else { break };
+        let Some(mut event) = event.transpose()? else {
+            break;
+        };
         if json {
+            // Pictures of what is not done are for eyes, and not in the log.
+            if let Some(event) = event
+                .as_object_mut()
+                .filter(|event| event.contains_key("preview"))
+            {
+                event.remove("preview");
+            }
             print::json_line(&event)?;
         } else {
             progress.take(&event);
@@ -246,9 +255,12 @@ fn show(summary: &Value) -> anyhow::Result<()> {
     };
     let status = print::text(summary, "status");
     let id = print::text(summary, "job_id");
+    let (made, calls) = (
+        print::count(artifacts.len(), "artifact"),
+        print::count(calls, "generation"),
+    );
     print::line(&format!(
-        "{status}: {} artifacts, {calls} generations, {amount}{unpriced} (job {id})",
-        artifacts.len()
+        "{status}: {made}, {calls}, {amount}{unpriced} (job {id})"
     ))?;
     let error = print::text(summary, "error");
     if !error.is_empty() {

@@ -42,6 +42,27 @@ async fn w_223_w_232_one_command_makes_six_images_and_the_ledger_agrees() -> any
     }
     assert_eq!(pictures.len(), 6);
 
+    let id = text(summary, "job_id");
+    let events = outcome(atelier(data.path(), &["jobs", "events", id])?)
+        .await?
+        .lines()?;
+    assert_eq!(
+        events,
+        lines[..lines.len() - 1],
+        "the events are still there, to the letter"
+    );
+    let last = events
+        .last()
+        .and_then(|event| event["job_seq"].as_i64())
+        .unwrap_or(0)
+        .to_string();
+    let nothing = outcome(atelier(data.path(), &["jobs", "events", id, "--after", &last])?).await?;
+    assert!(
+        nothing.status.success() && nothing.stdout.is_empty(),
+        "{}",
+        nothing.stderr
+    );
+
     let costs = outcome(atelier(data.path(), &["costs", "--json"])?).await?;
     let costs: Value = serde_json::from_str(&costs.stdout)?;
     assert_eq!(

@@ -242,3 +242,54 @@ async fn w_077_streamed_text_is_shown_in_pieces_and_kept_whole() -> anyhow::Resu
     stack.stop().await;
     Ok(())
 }
+#[tokio::test(flavor = "multi_thread")]
+async fn w_078_k_023_k_059_a_text_into_an_output_is_shown_once_and_whole() -> anyhow::Result<()> {
+    let stack = TestStack::start().await?;
+    let mut shown = Vec::new();
+    for (job_id, mode) in [
+        ("zip", json!("zip_all")),
+        ("any", json!("on_any")),
+        ("none", Value::Null),
+    ] {
+        let mut join = node(
+            "c",
+            "nodetool.text.Concat",
+            json!({"a": "a lantern ", "b": "at dusk"}),
+        );
+        if let Some(join) = join.as_object_mut().filter(|_| !mode.is_null()) {
+            join.insert("sync_mode".to_owned(), mode);
+        }
+        let graph = graph(
+            vec![join, node("o", "nodetool.output.Output", json!({"name": "text"}))],
+            vec![edge("e1", "c.output", "o.value")],
+        );
+        let mut socket = stack.socket().await?;
+        socket.send(&run(job_id, &graph)).await?;
+        let mut frames = socket.frames_of(job_id).await?;
+        let updates = of_type(&frames, "output_update");
+        assert_eq!(updates.len(), 1);
+        assert_eq!(
+            (text(updates[0], "value"), text(updates[0], "disposition")),
+            ("a lantern at dusk", "replace")
+        );
+        let named: Vec<_> = of_type(&frames, "node_update")
+            .iter()
+            .map(|frame| text(frame, "node_name"))
+            .collect();
+        assert!(
+            named.contains(&"nodetool.text.Concat"),
+            "a node without a name is called by its type: {named:?}"
+        );
+        for frame in frames.iter_mut().filter_map(Value::as_object_mut) {
+            frame.remove("job_id");
+            frame.remove("duration");
+        }
+        shown.push(frames);
+    }
+    assert!(
+        shown.windows(2).all(|pair| pair[0] == pair[1]),
+        "the old field has no effect"
+    );
+    stack.stop().await;
+    Ok(())
+}

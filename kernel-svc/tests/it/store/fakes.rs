@@ -171,7 +171,7 @@ fn refer(value: &mut Value, name: &str, element: &mut u32) {
     }
 }
 
-/// Makes the text `done` for every call as soon as it is let to.
+/// Gives the same answer to every call, as soon as it is let to.
 #[derive(Clone)]
 pub struct Provider(Arc<ProviderState>);
 struct ProviderState {

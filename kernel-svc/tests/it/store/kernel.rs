@@ -32,7 +32,7 @@ impl Up {
         let signer = Signer::random();
         Self::with(db, settings, provider, Deps::new(std::env::temp_dir(), signer)).await
     }
-    async fn with(db: &TestDb, settings: Settings, provider: Provider, mut deps: Deps) -> Self {
+    pub async fn with(db: &TestDb, settings: Settings, provider: Provider, mut deps: Deps) -> Self {
         let assets = Assets::new();
         let routes = Routes::new(AssetServiceServer::new(assets.clone()));
         deps.peers.insert("asset", local(routes, &deps.signer));

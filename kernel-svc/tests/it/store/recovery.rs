@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
-use atelier_common::testkit::{TestDb, engines, until};
-use atelier_kernel::{entity::jobs, log::unpublished, settings::Settings};
+use atelier_common::{
+    clock::Clock,
+    component::Deps,
+    identity::{Caller, Signer},
+    testkit::{TestDb, engines, until},
+};
+use atelier_kernel::{entity::jobs, jobs::Store, log::unpublished, migration::Migrator, settings::Settings};
 use atelier_proto::kernel::v1::{CancelJobRequest, JobEvent, JobStatus, job_event::Event as Frame};
 use sea_orm::EntityTrait;
 
 use super::{
     fakes::Provider,
     kernel::{Up, paint, shout},
-    scene::{encoded, image, seqs},
+    scene::{encoded, image, record_driven, seqs},
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -145,5 +150,44 @@ async fn a_row_that_cannot_be_read_does_not_keep_the_kernel_from_the_others() {
         );
         after.run("fresh", &shout("hello")).await.unwrap();
         assert_eq!(after.end("fresh").await.status(), JobStatus::Completed);
+    }
+}
+async fn empty() -> Vec<(TestDb, Store, Deps)> {
+    let mut empty = Vec::new();
+    for db in engines().await {
+        db.migrate::<Migrator>().await.unwrap();
+        let store = Store::new(db.db().clone(), Clock::system());
+        empty.push((db, store, Deps::new(std::env::temp_dir(), Signer::random())));
+    }
+    empty
+}
+#[tokio::test]
+async fn only_runs_whose_lease_has_ended_are_taken_beside_other_processes() {
+    for (db, store, deps) in empty().await {
+        let own = deps.instance.to_string();
+        for (job, owner, lease) in [("own", own.as_str(), 0), ("dead", "other", 0), ("alive", "another", i64::MAX)] {
+            record_driven(&store, &Caller::local(), job, "{}", owner, lease).await.unwrap();
+        }
+        let up = Up::with(&db, Settings::default(), provider(true), deps).await;
+        for job in ["own", "dead"] {
+            assert_eq!(end(&up.watch(job, 0, false).await.1).1.as_deref(), Some("INTERRUPTED"), "{}", db.engine());
+        }
+        let alive = up.get("alive").await;
+        assert_eq!((alive.status(), alive.last_seq), (JobStatus::Queued, 0));
+    }
+}
+#[tokio::test]
+async fn all_lost_runs_end_at_the_start_of_the_only_process() {
+    for (db, store, deps) in empty().await {
+        for number in 0..230 {
+            let job = format!("j{number}");
+            record_driven(&store, &Caller::local(), &job, "{}", "dead", i64::MAX).await.unwrap();
+        }
+        let _up = Up::with(&db, Settings::default(), provider(true), Deps { sole_process: true, ..deps }).await;
+        let open = async || {
+            let rows = jobs::Entity::find().all(db.read()).await.unwrap();
+            rows.iter().filter(|row| row.status != "failed").count()
+        };
+        until(async || open().await == 0).within(SOON).await;
     }
 }

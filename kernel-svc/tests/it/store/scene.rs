@@ -208,8 +208,8 @@ pub async fn record(
         graph,
         params: &params,
         options: &options,
-        owner: OWNER,
-        lease_until: i64::MAX,
+        owner,
+        lease_until,
     };
     store.insert(caller, new).await
 }

@@ -318,7 +318,6 @@ async fn w_086_a_picture_of_a_provider_is_saved_and_named_in_the_result() {
 }
 #[tokio::test]
 async fn k_244_20_000_events_are_read_in_pieces_by_cursor() {
-    // Six events an item: what `up` and `out` made, and what is shown, at the least.
     for (up, db) in kernels().await {
         up.run("j", &each(5_000)).await.unwrap();
         let (_, live) = up.watch("j", 0, false).await;
