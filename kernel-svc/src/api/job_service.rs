@@ -85,14 +85,14 @@ impl JobService for JobApi {
             }
             .into());
         }
-        // The live end first: what is published after the row was read shows up there.
         let row = self.jobs.store().get(&caller, &job_id).await?;
         let live = self.jobs.live(&row.job_key);
         let db = self.jobs.store().db().clone();
-        let last_seq = live
-            .as_ref()
-            .map_or(row.last_seq, |live| live.watch().borrow().seq.max(row.last_seq));
-        let replay_count = match live.as_ref().and_then(|live| live.after(after_seq, usize::MAX)) {
+        let shown = live.as_ref().map_or(0, |live| live.watch().borrow().seq);
+        let last_seq = shown.max(row.last_seq);
+        // The row may be ahead of the live end for a moment.
+        let complete = live.as_ref().filter(|_| shown == last_seq);
+        let replay_count = match complete.and_then(|live| live.after(after_seq, usize::MAX)) {
             Some(events) => i64::try_from(events.len()).unwrap_or(i64::MAX),
             None => count_after(&db, &row.job_key, after_seq).await?,
         };

@@ -73,8 +73,15 @@ impl Reader {
                 self.cursor = oldest - 1;
                 continue;
             }
-            if ended || self.replay_only {
+            if ended {
                 return Ok(None);
+            }
+            if self.replay_only {
+                // What is durable and not shown yet belongs to the replay: a caller may have seen it in the run's row.
+                if self.live.take().is_none() {
+                    return Ok(None);
+                }
+                continue;
             }
             match newest {
                 Some(mut newest) => {

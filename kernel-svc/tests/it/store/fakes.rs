@@ -72,12 +72,15 @@ impl Assets {
     pub fn calls(&self) -> u32 {
         self.0.calls.load(Ordering::SeqCst)
     }
+    /// Nodes and indexes of what was saved, sorted: saves of one run go on side by side.
     pub fn saved(&self) -> Vec<(String, i64)> {
         let saved = self.0.saved.lock().unwrap();
-        saved
+        let mut slots: Vec<_> = saved
             .iter()
             .map(|request| (request.node_id.clone(), request.index))
-            .collect()
+            .collect();
+        slots.sort();
+        slots
     }
     pub fn rows_at_save(&self) -> Vec<Option<bool>> {
         self.0.rows.lock().unwrap().clone()

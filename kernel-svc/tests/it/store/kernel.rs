@@ -1,5 +1,7 @@
 //! The whole component, with other services that are played.
 
+use std::time::Duration;
+
 use atelier_common::{
     channel::{Transport, local},
     component::{Deps, start},
@@ -91,6 +93,16 @@ impl Up {
     }
     /// Watches to the end.
     pub async fn watch(
+        &self,
+        job_id: &str,
+        after_seq: i64,
+        replay_only: bool,
+    ) -> (WatchStarted, Vec<JobEvent>) {
+        let watch = self.watch_on(job_id, after_seq, replay_only);
+        let watched = tokio::time::timeout(Duration::from_secs(60), watch).await;
+        watched.expect("the end of the run")
+    }
+    async fn watch_on(
         &self,
         job_id: &str,
         after_seq: i64,

@@ -182,3 +182,12 @@ async fn a_reader_of_a_run_that_this_process_lost_follows_it_in_the_database() {
         assert_eq!(seqs(&events), [1, 2], "{}", scene.db.engine());
     }
 }
+#[tokio::test]
+async fn a_replay_holds_what_is_durable_and_not_shown_yet() {
+    for scene in scenes().await {
+        let events = scene.lines(1, 2).await;
+        scene.live.publish(&events[..1], false);
+        let replay = drain(reader(&scene, Some(Arc::clone(&scene.live)), 0, true)).await;
+        assert_eq!(seqs(&replay), [1, 2], "{}", scene.db.engine());
+    }
+}

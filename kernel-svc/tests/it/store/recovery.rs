@@ -165,12 +165,23 @@ async fn empty() -> Vec<(TestDb, Store, Deps)> {
 async fn only_runs_whose_lease_has_ended_are_taken_beside_other_processes() {
     for (db, store, deps) in empty().await {
         let own = deps.instance.to_string();
-        for (job, owner, lease) in [("own", own.as_str(), 0), ("dead", "other", 0), ("alive", "another", i64::MAX)] {
-            record_driven(&store, &Caller::local(), job, "{}", owner, lease).await.unwrap();
+        for (job, owner, lease) in [
+            ("own", own.as_str(), 0),
+            ("dead", "other", 0),
+            ("alive", "another", i64::MAX),
+        ] {
+            record_driven(&store, &Caller::local(), job, "{}", owner, lease)
+                .await
+                .unwrap();
         }
         let up = Up::with(&db, Settings::default(), provider(true), deps).await;
         for job in ["own", "dead"] {
-            assert_eq!(end(&up.watch(job, 0, false).await.1).1.as_deref(), Some("INTERRUPTED"), "{}", db.engine());
+            assert_eq!(
+                end(&up.watch(job, 0, false).await.1).1.as_deref(),
+                Some("INTERRUPTED"),
+                "{}",
+                db.engine()
+            );
         }
         let alive = up.get("alive").await;
         assert_eq!((alive.status(), alive.last_seq), (JobStatus::Queued, 0));
@@ -181,9 +192,20 @@ async fn all_lost_runs_end_at_the_start_of_the_only_process() {
     for (db, store, deps) in empty().await {
         for number in 0..230 {
             let job = format!("j{number}");
-            record_driven(&store, &Caller::local(), &job, "{}", "dead", i64::MAX).await.unwrap();
+            record_driven(&store, &Caller::local(), &job, "{}", "dead", i64::MAX)
+                .await
+                .unwrap();
         }
-        let _up = Up::with(&db, Settings::default(), provider(true), Deps { sole_process: true, ..deps }).await;
+        let _up = Up::with(
+            &db,
+            Settings::default(),
+            provider(true),
+            Deps {
+                sole_process: true,
+                ..deps
+            },
+        )
+        .await;
         let open = async || {
             let rows = jobs::Entity::find().all(db.read()).await.unwrap();
             rows.iter().filter(|row| row.status != "failed").count()

@@ -200,6 +200,17 @@ pub async fn record(
     job_id: &str,
     graph: &str,
 ) -> Result<(Model, bool), Error> {
+    record_driven(store, caller, job_id, graph, OWNER, i64::MAX).await
+}
+/// Records a run that an instance drives until then.
+pub async fn record_driven(
+    store: &Store,
+    caller: &Caller,
+    job_id: &str,
+    graph: &str,
+    owner: &str,
+    lease_until: i64,
+) -> Result<(Model, bool), Error> {
     let (params, options) = Default::default();
     let new = NewJob {
         job_id,
