@@ -1,6 +1,6 @@
 //! Tables and lines on stdout.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
@@ -25,7 +25,7 @@ pub fn line(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}")?;
     Ok(())
 }
-/// A table with a header, cut to the terminal; in a pipe as wide as it is.
+/// A table with a header. Cells are never broken: ids and paths are there to be copied.
 ///
 /// # Errors
 /// Stdout cannot be written.
@@ -34,9 +34,7 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
     table
         .load_style(presets::NOTHING)
         .set_header(header.iter().map(|name| name.to_uppercase()));
-    if std::io::stdout().is_terminal() {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-    }
+    table.set_content_arrangement(ContentArrangement::Disabled);
     table.add_rows(rows);
     line(table.trim_fmt().trim_end())
 }
