@@ -36,6 +36,7 @@ pub async fn costs(client: &Client, command: Costs) -> anyhow::Result<u8> {
             "completed",
             "failed",
             "cancelled",
+            "interrupted",
             "unpriced",
             "running",
         ],
@@ -51,6 +52,7 @@ fn row(name: &str, summary: &Value) -> Vec<String> {
         print::text(summary, "completed_count"),
         print::text(summary, "failed_count"),
         print::text(summary, "cancelled_count"),
+        print::text(summary, "interrupted_count"),
         print::text(summary, "unpriced_count"),
         print::text(summary, "running_count"),
     ]
