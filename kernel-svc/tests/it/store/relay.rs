@@ -11,7 +11,6 @@ use atelier_proto::{
         EventDetail, GenerationComplete, JobEvent, JobStatus, NodeStatus, RunOptions, Severity,
         job_event::Event as Frame,
     },
-    tracker::v1::Generation,
     value::{Map, Value},
 };
 
@@ -236,7 +235,7 @@ async fn w_059_less_detail_is_shown_and_nothing_less_is_committed_or_saved() {
                     running(),
                     node("m", "test.Maker", NodeStatus::Running),
                     note(line),
-                    note(Note::Prediction(Box::new(Generation::default()))),
+                    note(Note::Prediction(Box::default())),
                     artifact(&maker, "a", image(b"one")),
                     artifact(&plain, "a", Value::Int(1)),
                     output(&label("o", "nodetool.output.Output"), Value::Int(1)),
