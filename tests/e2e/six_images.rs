@@ -17,6 +17,10 @@ async fn w_071_w_081_g_001_six_images_are_kept_accounted_for_and_numbered() -> a
         .await?;
     assert_eq!(text(&job, "status"), "completed", "{job}");
     let id = text(&job, "id");
+    assert_eq!(
+        (text(&job, "workflow_id"), text(&job, "name")),
+        ("six-images", "Six images from one idea")
+    );
 
     let frames = stack.frames(id).await?;
     let artifacts: Vec<_> = of_type(&frames, "generation_complete")

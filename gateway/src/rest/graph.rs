@@ -20,7 +20,8 @@ pub(crate) struct JobBody {
     /// `{"nodes": […], "edges": […]}`.
     #[schema(value_type = Option<Object>)]
     graph: Option<Json>,
-    /// A workflow file: an object with `graph`, or with `nodes` and `edges`.
+    /// A workflow file: an object with `graph`, or with `nodes` and `edges`. Its `id` and `name` stand in for
+    /// `workflow_id` and `name`.
     #[schema(value_type = Option<Object>)]
     workflow: Option<Json>,
     /// A saved workflow; also the routing key of the events.
@@ -59,12 +60,15 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
     let Json::Object(mut body) = body else {
         return Err(Error::field("body", "must be an object"));
     };
+    let file = take(&mut body, "workflow")
+        .map(workflow_file)
+        .transpose()?
+        .unwrap_or_default();
     let graph = match take(&mut body, "graph") {
         Some(graph) => Some(checked("graph", graph)?),
-        None => take(&mut body, "workflow").map(workflow_graph).transpose()?,
+        None => file.graph,
     };
-    body.remove("workflow");
-    let workflow_id = text(&mut body, "workflow_id")?;
+    let workflow_id = text(&mut body, "workflow_id")?.or(file.id);
     if graph.is_none() && workflow_id.is_none() {
         return Err(Error::field(
             "graph",
@@ -81,7 +85,7 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
             Some((&map).into())
         }
     };
-    let name = text(&mut body, "name")?.unwrap_or_default();
+    let name = text(&mut body, "name")?.or(file.name).unwrap_or_default();
     let job_id = text(&mut body, "job_id")?.unwrap_or_default();
     let options = take(&mut body, "options").map(run_options).transpose()?;
     if let Some(unknown) = body.keys().next() {
@@ -97,11 +101,33 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
     })
 }
 
-/// The graph of a workflow file.
-fn workflow_graph(workflow: Json) -> Result<Json, Error> {
+/// What a run takes of a workflow file.
+#[derive(Default)]
+struct File {
+    graph: Option<Json>,
+    /// Its own id and name; those of the request win.
+    id: Option<String>,
+    name: Option<String>,
+}
+fn workflow_file(workflow: Json) -> Result<File, Error> {
     let Json::Object(mut file) = workflow else {
         return Err(Error::field("workflow", "must be an object"));
     };
+    let mut stated = |key: &str| match file.remove(key) {
+        Some(Json::String(text)) if !text.is_empty() => Some(text),
+        _ => None,
+    };
+    let (id, name) = (stated("workflow_id").or_else(|| stated("id")), stated("name"));
+    let graph = workflow_graph(file)?;
+    Ok(File {
+        graph: Some(graph),
+        id,
+        name,
+    })
+}
+
+/// The graph of a workflow file.
+fn workflow_graph(mut file: Map<String, Json>) -> Result<Json, Error> {
     match take(&mut file, "graph") {
         Some(graph) => checked("workflow.graph", graph),
         None if file.contains_key("nodes") => {
