@@ -130,6 +130,27 @@ impl Problem {
         self
     }
 }
+/// Longest message of a status, in bytes. Status texts travel in headers, which are small: a long one ends the connection.
+const MAX_MESSAGE: usize = 1_500;
+/// Longest fact or description in the details, in bytes.
+const MAX_DETAIL: usize = 256;
+/// Most facts, and most bad fields, in the details.
+const MAX_DETAILS: usize = 16;
+
+/// A text that fits a header: no control characters, and cut between characters.
+fn bounded(text: &str, limit: usize) -> String {
+    let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut out = String::new();
+    for c in clean {
+        if out.len() + c.len_utf8() > limit {
+            out.push('…');
+            break;
+        }
+        out.push(c);
+    }
+    out
+}
+
 impl From<Problem> for Status {
     fn from(problem: Problem) -> Self {
         let Problem {
@@ -141,15 +162,19 @@ impl From<Problem> for Status {
             fields,
             retry_after,
         } = problem;
+        let facts = metadata.into_iter().take(MAX_DETAILS);
+        let metadata: HashMap<String, String> = facts
+            .map(|(key, value)| (key, bounded(&value, MAX_DETAIL)))
+            .collect();
         let mut details = ErrorDetails::new();
         details.set_error_info(reason, domain, metadata);
-        for (name, wrong) in fields {
-            details.add_bad_request_violation(name, wrong);
+        for (name, wrong) in fields.into_iter().take(MAX_DETAILS) {
+            details.add_bad_request_violation(bounded(&name, MAX_DETAIL), bounded(&wrong, MAX_DETAIL));
         }
         if let Some(after) = retry_after {
             details.set_retry_info(Some(after));
         }
-        Self::with_error_details(code, message, details)
+        Self::with_error_details(code, bounded(&message, MAX_MESSAGE), details)
     }
 }
 /// The reason of a status of ours, or the empty text.
@@ -159,4 +184,25 @@ pub fn reason_of(status: &Status) -> String {
         .get_details_error_info()
         .map(|info| info.reason)
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f_071_an_error_of_any_length_and_kind_fits_a_header() {
+        let text = format!("line one\nline\0two 🎨 {}", "漢".repeat(100_000));
+        let problem =
+            Problem::new(Code::Internal, INTERNAL, "test.atelier", text.as_str()).with("what", &text);
+        let status: Status = (0..100)
+            .fold(problem, |problem, _| problem.field("prompt", text.as_str()))
+            .into();
+        assert_eq!(status.code(), Code::Internal);
+        assert!(status.message().starts_with("line one line two 🎨 漢"));
+        assert!(status.message().ends_with('…') && status.message().len() < 2_048);
+        // Percent-encoding triples what is not ASCII, base64 adds a third: together they stay below the 16 KiB of headers.
+        assert!(status.message().len() * 3 + status.details().len() * 4 / 3 < 16 * 1024);
+        assert_eq!(reason_of(&status), INTERNAL);
+    }
 }
