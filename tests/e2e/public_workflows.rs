@@ -12,8 +12,12 @@ use serde_json::{Value, json};
 /// Files that need nothing but node types that are built in.
 const FILES: &[&str] = &[
     "AI Workflows on Reddit",
+    "agent_openai_basic_cli",
     "Autonomous Research Agent",
     "Hacker News Agent",
+    "hello_reroute",
+    "if_true_route",
+    "Image To Audio Story",
     "Instagram Scraper",
     "Learning Path Generator",
     "Movie Posters",
@@ -36,9 +40,10 @@ async fn public_workflow_files_run_over_the_socket() -> anyhow::Result<()> {
     for name in FILES {
         let file: Value = serde_json::from_slice(&fs::read(folder.join(name).with_extension("json"))?)?;
         let graph = file.get("graph").unwrap_or(&file);
+        let params = file.get("params").cloned().unwrap_or_else(|| json!({}));
         let mut socket = stack.socket().await?;
         socket
-            .send(&json!({"command": "run_job", "data": {"job_id": name, "graph": graph, "params": {}}}))
+            .send(&json!({"command": "run_job", "data": {"job_id": name, "graph": graph, "params": params}}))
             .await?;
         let frames = socket.frames_of(name).await?;
         let last = frames.last().expect("frames");

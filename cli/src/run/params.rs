@@ -73,7 +73,7 @@ fn input(node: &Value) -> Option<(String, String)> {
             .map(ToOwned::to_owned)
     };
     let node_type = text(node, "type")?;
-    if !node_type.starts_with("nodetool.input.") {
+    if !node_type.starts_with("nodetool.input.") && node_type != "test.Input" {
         return None;
     }
     let properties = node

@@ -20,8 +20,8 @@ pub(crate) struct JobBody {
     /// `{"nodes": […], "edges": […]}`.
     #[schema(value_type = Option<Object>)]
     graph: Option<Json>,
-    /// A workflow file: an object with `graph`, or with `nodes` and `edges`. Its `id` and `name` stand in for
-    /// `workflow_id` and `name`.
+    /// A workflow file: an object with `graph`, or with `nodes` and `edges`. Its `id`, `name` and `params`
+    /// stand in for those of the request.
     #[schema(value_type = Option<Object>)]
     workflow: Option<Json>,
     /// A saved workflow; also the routing key of the events.
@@ -75,7 +75,7 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
             "is missing: give graph, workflow or workflow_id",
         ));
     }
-    let params = match take(&mut body, "params") {
+    let params = match with_defaults(file.params, take(&mut body, "params")) {
         None => None,
         Some(params) => {
             let map = map_from_json(params).ok_or_else(|| Error::field("params", "must be an object"))?;
@@ -105,9 +105,10 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
 #[derive(Default)]
 struct File {
     graph: Option<Json>,
-    /// Its own id and name; those of the request win.
+    /// Its own id, name and parameters; those of the request win.
     id: Option<String>,
     name: Option<String>,
+    params: Option<Json>,
 }
 fn workflow_file(workflow: Json) -> Result<File, Error> {
     let Json::Object(mut file) = workflow else {
@@ -118,12 +119,25 @@ fn workflow_file(workflow: Json) -> Result<File, Error> {
         _ => None,
     };
     let (id, name) = (stated("workflow_id").or_else(|| stated("id")), stated("name"));
-    let graph = workflow_graph(file)?;
+    let params = take(&mut file, "params").filter(Json::is_object);
+    let graph = Some(workflow_graph(file)?);
     Ok(File {
-        graph: Some(graph),
+        graph,
         id,
         name,
+        params,
     })
+}
+
+/// Parameters of a request over those of its file; what is no object is left for the check.
+fn with_defaults(file: Option<Json>, request: Option<Json>) -> Option<Json> {
+    match (file, request) {
+        (Some(Json::Object(mut file)), Some(Json::Object(request))) => {
+            file.extend(request);
+            Some(Json::Object(file))
+        }
+        (file, request) => request.or(file),
+    }
 }
 
 /// The graph of a workflow file.

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 
 use super::{
     hydrate::hydrate,
-    model::{HydratedGraph, RawEdge, RawGraph, RawNode},
+    model::{HydratedGraph, INPUT_PREFIX, RawEdge, RawGraph, RawNode},
 };
 use crate::node::Registry;
 
@@ -18,6 +18,13 @@ const PRESENTATION: &[&str] = &[
     "nodetool.workflows.base_node.Comment",
     "nodetool.workflows.base_node.Group",
 ];
+
+/// Types of the field's files that are other types here; only where the registry does not have them itself.
+const BUILT_IN: &[Migration<'_>] = &[Migration {
+    from: "test.Input",
+    to: "nodetool.input.AnyInput",
+    renames: &[],
+}];
 
 /// How a file is loaded.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,7 +88,11 @@ pub fn load_lenient(
     issues: &mut Vec<Issue>,
 ) -> Result<HydratedGraph, Issue> {
     let mut raw = parse(json, issues)?;
+    let unknown = |migration: &&Migration<'_>| registry.meta(migration.from).is_none();
+    let built_in: Vec<Migration<'_>> = BUILT_IN.iter().filter(unknown).copied().collect();
+    migrate(&mut raw, &built_in);
     migrate(&mut raw, options.migrations);
+    rename_input_handles(&mut raw, registry);
     let all: HashSet<String> = raw.nodes.iter().map(|node| node.id.clone()).collect();
     raw.nodes
         .retain(|node| !PRESENTATION.contains(&node.node_type.as_str()));
@@ -221,6 +232,27 @@ fn forbid_unknown_properties(node: &mut RawNode, registry: &Registry, issues: &m
     });
 }
 
+/// Older files take the value of an input from the handle `value`; it is called `output`.
+fn rename_input_handles(raw: &mut RawGraph, registry: &Registry) {
+    let has = |node_type: &str, name: &str| {
+        registry
+            .meta(node_type)
+            .is_some_and(|meta| meta.outputs.iter().any(|output| output.name == name))
+    };
+    let inputs: HashSet<&str> = raw
+        .nodes
+        .iter()
+        .filter(|node| node.node_type.starts_with(INPUT_PREFIX))
+        .filter(|node| has(&node.node_type, "output") && !has(&node.node_type, "value"))
+        .map(|node| node.id.as_str())
+        .collect();
+    for edge in raw.edges.iter_mut().filter(|edge| edge.source_handle == "value") {
+        if inputs.contains(edge.source.as_str()) {
+            "output".clone_into(&mut edge.source_handle);
+        }
+    }
+}
+
 /// Removes the static values of handles that an edge feeds: the edge wins.
 fn prune(raw: &mut RawGraph) {
     let at: HashMap<String, usize> = raw
@@ -234,5 +266,41 @@ fn prune(raw: &mut RawGraph) {
             node.properties.shift_remove(&edge.target_handle);
             node.dynamic_properties.shift_remove(&edge.target_handle);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::nodes::registry;
+
+    #[test]
+    fn older_spellings_of_inputs_are_read() {
+        let file = json!({"nodes": [
+            {"id": "a", "type": "test.Input", "name": "text"},
+            {"id": "b", "type": "nodetool.input.StringInput", "properties": {"name": "more"}},
+            {"id": "c", "type": "nodetool.text.Concat"},
+            {"id": "note", "type": "nodetool.workflows.base_node.Comment"},
+        ], "edges": [
+            {"source": "a", "sourceHandle": "value", "target": "c", "targetHandle": "a"},
+            {"source": "b", "sourceHandle": "value", "target": "c", "targetHandle": "b"},
+        ]});
+        let strict = LoadOptions {
+            strict: true,
+            ..LoadOptions::default()
+        };
+        let graph = load(&file, &registry(), &strict).expect("a graph");
+        let types: Vec<&str> = graph.nodes.iter().map(|node| &*node.node_type).collect();
+        assert_eq!(
+            types,
+            [
+                "nodetool.input.AnyInput",
+                "nodetool.input.StringInput",
+                "nodetool.text.Concat"
+            ]
+        );
+        assert!(graph.edges.iter().all(|edge| &*edge.source_handle == "output"));
     }
 }

@@ -268,6 +268,7 @@ mod tests {
         };
         let (ours, theirs) = (parse(FILE), parse(&theirs));
         let own = [
+            "nodetool.input.AnyInput",
             "nodetool.workflows.base_node.Comment",
             "nodetool.workflows.base_node.Group",
         ];

@@ -13,6 +13,7 @@ use crate::node::{Context, Executor, NodeError};
 /// Types whose value goes out on `output` as it came in, with the type of the value.
 const VALUES: &[(&str, &str)] = &[
     ("nodetool.input.ASRModelInput", "asr_model"),
+    ("nodetool.input.AnyInput", "any"),
     ("nodetool.input.AssetFolderInput", "folder"),
     ("nodetool.input.AudioInput", "audio"),
     ("nodetool.input.AudioListInput", "list[audio]"),
