@@ -209,6 +209,9 @@ pub enum NodeErrorKind {
     Cancelled,
     /// A provider refused the content; inside a fan-out only the item is lost.
     Refused,
+    /// A call that was made, and may be billed, failed for its item. Inside a fan-out the other items go on, so that what
+    /// they make is not lost with it; the node ends as failed.
+    Item,
     /// The node waits for something outside: state and metadata to resume with.
     Suspended {
         /// State to resume with.

@@ -85,7 +85,13 @@ impl JobServices {
                 Ok(Some(RunGenerationResponse { event: Some(said) })) => seen.take(ctx, said, pieces).await?,
                 Ok(Some(RunGenerationResponse { event: None })) => {}
                 Ok(None) => return seen.end(ctx),
-                Err(status) => return Err(failure(&status, seen.generation.as_ref())),
+                Err(status) => {
+                    return Err(failure(
+                        &status,
+                        seen.generation.as_ref(),
+                        ctx.cancel.is_cancelled(),
+                    ));
+                }
             }
         }
     }
@@ -197,14 +203,17 @@ fn remember(ctx: &Context, generation_id: &str) {
         .unwrap_or_else(PoisonError::into_inner)
         .push(generation_id.to_owned());
 }
-/// A failed call as an error of the node.
-fn failure(status: &Status, generation: Option<&Generation>) -> NodeError {
+/// A failed call as an error of the node. A generation that somebody cancelled by itself is lost like one that failed.
+fn failure(status: &Status, generation: Option<&Generation>, run_cancelled: bool) -> NodeError {
     let info = status.get_details_error_info();
     let metadata = |key: &str| info.as_ref().and_then(|info| info.metadata.get(key).cloned());
     let reason = info.as_ref().map(|info| info.reason.clone()).unwrap_or_default();
+    let class = metadata("class").unwrap_or_default();
     let kind = match (status.code(), reason.as_str()) {
-        (Code::Cancelled, _) => NodeErrorKind::Cancelled,
+        (Code::Cancelled, _) if run_cancelled => NodeErrorKind::Cancelled,
         (_, "CONTENT_FILTERED") => NodeErrorKind::Refused,
+        // Without a key or credit every other item would fail as well.
+        _ if generation.is_some() && !matches!(class.as_str(), "auth" | "quota") => NodeErrorKind::Item,
         _ => NodeErrorKind::Failed,
     };
     let code = match reason.as_str() {
@@ -263,7 +272,9 @@ impl Services for JobServices {
             ..RunGenerationRequest::default()
         });
         let stream = self.clients.providers.clone().run_generation(request).await;
-        let stream = stream.map_err(|status| failure(&status, None))?.into_inner();
+        let stream = stream
+            .map_err(|status| failure(&status, None, ctx.cancel.is_cancelled()))?
+            .into_inner();
         self.follow(ctx, stream, asked, pieces).await
     }
     async fn media_bytes(&self, _ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError> {

@@ -1,4 +1,4 @@
-//! A provider that fails on item 3 of 6: what was made is kept, the failure has a row with its reason and its charge.
+//! A provider that fails on item 3 of 6: the other five are kept, the failure has a row with its reason and its charge.
 
 use atelier_tests::{
     TestStack,
@@ -10,11 +10,14 @@ use serde_json::json;
 const SIX: [&str; 6] = ["one", "two", "bad apple", "four", "five", "six"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn w_075_k_203_g_002_a_failing_item_ends_the_node_and_keeps_what_was_made() -> anyhow::Result<()> {
+async fn w_075_f_003_g_002_a_failing_item_is_lost_alone_and_the_run_says_so() -> anyhow::Result<()> {
     let stack = TestStack::with(&[("provider.sketch.fail_match", "bad apple")]).await?;
     let job = stack.run(&fan_out(&SIX, json!({})), json!({})).await?;
     assert_eq!(text(&job, "status"), "failed");
-    assert!(text(&job, "error").contains('g'), "{job}");
+    assert!(
+        text(&job, "error").starts_with("g: item 2: "),
+        "the node, the item and the cause: {job}"
+    );
     let id = text(&job, "id");
     let frames = stack.frames(id).await?;
     let made: Vec<_> = of_type(&frames, "generation_complete")
@@ -22,7 +25,7 @@ async fn w_075_k_203_g_002_a_failing_item_ends_the_node_and_keeps_what_was_made(
         .filter(|frame| text(frame, "node_id") == "g")
         .filter_map(|frame| frame["index"].as_i64())
         .collect();
-    assert_eq!(made, [0, 1]);
+    assert_eq!(made, [0, 1, 2, 3, 4]);
     let nodes = of_type(&frames, "node_update");
     assert!(
         nodes
@@ -39,8 +42,14 @@ async fn w_075_k_203_g_002_a_failing_item_ends_the_node_and_keeps_what_was_made(
         .iter()
         .filter(|row| text(row, "status") == "failed")
         .collect();
-    assert_eq!(failed.len(), 1);
+    assert_eq!((rows.len(), failed.len()), (6, 1));
+    assert_eq!(stack.of_job("assets", id).await?.len(), 5);
     assert!(!text(failed[0], "error").is_empty());
+    assert_eq!(
+        text(&failed[0]["params"], "prompt"),
+        "bad apple",
+        "what was asked can still be read"
+    );
     assert_eq!(failed[0]["cost"], json!(null), "unknown is not zero");
     stack.stop().await;
     Ok(())
@@ -64,7 +73,7 @@ async fn g_003_a_failure_that_is_billed_is_counted() -> anyhow::Result<()> {
         ("0.04", "provider")
     );
     let costs = stack.client().get("/api/v1/costs", &[]).await?;
-    assert_eq!(costs["total"]["amount"], json!("0.12"));
+    assert_eq!(costs["total"]["amount"], json!("0.24"));
     stack.stop().await;
     Ok(())
 }

@@ -36,6 +36,10 @@ pub(crate) struct Actor {
     pub ctx: Context,
     pub cancel: CancellationToken,
     pub emitter: Emitter,
+    /// Items that failed while the others went on, in order of occurrence, each with its name.
+    pub lost: Vec<(String, NodeError)>,
+    /// Further ones, of which only the number is kept.
+    pub lost_more: usize,
 }
 
 /// How a node is executed (kernel specification 2.2).
@@ -92,6 +96,8 @@ impl Actor {
             ctx,
             cancel,
             emitter,
+            lost: Vec::new(),
+            lost_more: 0,
         }
     }
     /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
@@ -161,7 +167,10 @@ impl Actor {
                     metadata,
                 })
             }
-            NodeErrorKind::Failed | NodeErrorKind::Refused | NodeErrorKind::Cancelled => {
+            NodeErrorKind::Failed
+            | NodeErrorKind::Refused
+            | NodeErrorKind::Item
+            | NodeErrorKind::Cancelled => {
                 let (text, detail) = (error.message.clone(), Box::new(error.clone()));
                 self.update(NodeStatus::Error, None, Some(text), Some(detail))
                     .await;

@@ -349,3 +349,36 @@ async fn k_271_a_refused_item_is_left_out_of_its_fan_out() {
         .await;
     assert_eq!(single.status(), JobStatus::Failed);
 }
+
+#[tokio::test]
+async fn f_003_a_paid_call_that_fails_costs_its_item_and_no_other() {
+    let graph = graph()
+        .input("x")
+        .node("f", "test.ForEach", json!({}))
+        .node("w", "test.LoseItem", json!({"on": 3}))
+        .node("c", "test.Collect", json!({}))
+        .sink("s")
+        .edges([
+            "x.output > f.input_list",
+            "f.output > w.value",
+            "w.output > c.input_item",
+            "c.output > s.value",
+        ]);
+    let done = graph.run_with(json!([1, 2, 3, 4, 5])).await;
+    assert_eq!(done.status(), JobStatus::Failed);
+    assert_eq!(
+        done.outputs(),
+        json!({"out": [[1, 2, 4, 5]]}),
+        "no null travels downstream"
+    );
+    let error = done.result.error.clone().unwrap_or_default();
+    assert!(
+        error.contains("w: item 2: ") && error.contains("no paint"),
+        "{error}"
+    );
+    let single = crate::harness::graph()
+        .node("w", "test.LoseItem", json!({"on": 1, "value": 1}))
+        .run()
+        .await;
+    assert_eq!(single.status(), JobStatus::Failed);
+}

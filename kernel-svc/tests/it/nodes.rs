@@ -267,6 +267,15 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
             }
             maybe("output", value)
         }
+        "LoseItem" => {
+            if get("on") == value {
+                return Err(NodeError {
+                    kind: NodeErrorKind::Item,
+                    ..fail("no paint")
+                });
+            }
+            maybe("output", value)
+        }
         "MissingRuntime" => {
             return Err(fail("no runtime").code("missing_runtime_package"));
         }

@@ -20,6 +20,8 @@ use crate::{
 
 /// Values that are taken out of the inbox at a time when it has no limit.
 const BATCH: usize = 256;
+/// Failed items that the error of a node tells of.
+const TOLD: usize = 10;
 
 /// One invocation.
 pub(super) struct Invocation {
@@ -53,7 +55,26 @@ impl Actor {
         for warning in scheduler.leftovers() {
             self.core.warn(&self.node, warning).await;
         }
-        outcome
+        outcome.and_then(|()| self.lost())
+    }
+    /// The failure of the node whose items failed one by one.
+    fn lost(&mut self) -> Result<(), NodeError> {
+        let mut lost = std::mem::take(&mut self.lost).into_iter();
+        let Some((item, first)) = lost.next() else {
+            return Ok(());
+        };
+        let mut message = format!("item {item}: {}", first.message);
+        for (item, error) in lost {
+            message.push_str(&format!("; item {item}: {}", error.message));
+        }
+        if self.lost_more > 0 {
+            message.push_str(&format!("; and {} more", self.lost_more));
+        }
+        Err(NodeError {
+            message,
+            kind: NodeErrorKind::Failed,
+            ..first
+        })
     }
     async fn pump(
         &mut self,
@@ -205,27 +226,35 @@ impl Actor {
         };
         match outcome {
             Err(error) if error.kind == NodeErrorKind::Refused && !key.is_empty() => {
-                self.refused(&key, &error).await;
+                self.leave_out(&key, &error, Severity::Warning).await;
+                Ok(())
+            }
+            Err(error) if error.kind == NodeErrorKind::Item && !key.is_empty() => {
+                let item = self.leave_out(&key, &error, Severity::Error).await;
+                if self.lost.len() < TOLD {
+                    self.lost.push((item, error));
+                } else {
+                    self.lost_more += 1;
+                }
                 Ok(())
             }
             other => other,
         }
     }
-    /// An item is lost to a content policy; the others go on.
-    async fn refused(&mut self, key: &Lineage, error: &NodeError) {
+    /// An item is lost; the others go on. Gives the item's name: its index, below those of its parents.
+    async fn leave_out(&mut self, key: &Lineage, error: &NodeError, severity: Severity) -> String {
         self.emitter.skip(key, true);
+        let indexes: Vec<String> = key
+            .position(&self.node.facts.scope)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let item = indexes.join(".");
         let name = self.node.label.name.as_ref().unwrap_or(&self.node.label.id);
-        let content = format!("node {name} left out an item: {}", error.message);
-        let note = Note::Log {
-            content,
-            severity: Severity::Warning,
-        };
-        self.core
-            .say(Event::Note {
-                node: Arc::clone(&self.node.label),
-                note,
-            })
-            .await;
+        let content = format!("node {name} left out item {item}: {}", error.message);
+        let (node, note) = (Arc::clone(&self.node.label), Note::Log { content, severity });
+        self.core.say(Event::Note { node, note }).await;
+        item
     }
 }
 

@@ -102,6 +102,7 @@ fn make() -> Vec<NodeMeta> {
         "test.BadInit",
         "test.BadFinalize",
         "test.Refuse",
+        "test.LoseItem",
         "test.MissingRuntime",
     ] {
         all.push(meta(ty, &[], out));
