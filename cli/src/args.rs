@@ -88,7 +88,7 @@ pub struct Run {
     /// Copy what was made into this folder as well, with readable names
     #[arg(long, short = 'o', value_name = "FOLDER")]
     pub out: Option<PathBuf>,
-    /// Id of the run [default: made by the server]
+    /// Id of the run; a second start with the same id starts nothing twice [default: a new one]
     #[arg(long, value_name = "ID")]
     pub job_id: Option<String>,
 }

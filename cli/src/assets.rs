@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use anyhow::Context;
 use futures_util::StreamExt;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
@@ -116,10 +117,13 @@ pub async fn save(client: &Client, id: &str, to: &Path) -> anyhow::Result<()> {
     let mut partial = to.as_os_str().to_owned();
     partial.push(".part");
     let partial = Path::new(&partial);
-    let mut file = tokio::fs::File::create(partial).await?;
+    let cannot_write = || format!("cannot write {}", to.display());
+    let mut file = tokio::fs::File::create(partial)
+        .await
+        .with_context(cannot_write)?;
     copy(client, id, &mut file).await?;
-    file.sync_all().await?;
-    tokio::fs::rename(partial, to).await?;
+    file.sync_all().await.with_context(cannot_write)?;
+    tokio::fs::rename(partial, to).await.with_context(cannot_write)?;
     Ok(())
 }
 async fn copy(

@@ -12,8 +12,10 @@ use url::Url;
 
 /// Longest wait for the head of an answer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Tries to go on with a stream of events that broke.
-const TRIES: u32 = 5;
+/// Tries to go on with a stream of events that broke, within half a minute: longer than a server takes to start again.
+const TRIES: u32 = 15;
+/// Longest pause between two of them.
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// Talks to one gateway.
 #[derive(Debug, Clone)]
@@ -52,6 +54,9 @@ impl Client {
     fn url(&self, path: &str) -> anyhow::Result<Url> {
         self.base.join(path).with_context(|| format!("{path} is no path"))
     }
+    fn unreachable(&self) -> String {
+        format!("cannot reach the server at {}", self.base)
+    }
     /// Whether a gateway answers there.
     pub async fn alive(&self) -> bool {
         let Ok(url) = self.url("/livez") else { return false };
@@ -81,10 +86,7 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let answer = request
-            .send()
-            .await
-            .with_context(|| format!("cannot reach the server at {}", self.base))?;
+        let answer = request.send().await.with_context(|| self.unreachable())?;
         Ok(accepted(answer).await?.json().await?)
     }
     /// All rows of a list up to a limit, page by page.
@@ -126,7 +128,12 @@ impl Client {
         &self,
         path: &str,
     ) -> anyhow::Result<impl Stream<Item = reqwest::Result<Bytes>> + Unpin + use<>> {
-        let answer = self.http.get(self.url(path)?).send().await?;
+        let answer = self
+            .http
+            .get(self.url(path)?)
+            .send()
+            .await
+            .with_context(|| self.unreachable())?;
         Ok(accepted(answer).await?.bytes_stream().boxed())
     }
     /// Events of a run after a number, to its end. A stream that breaks goes on where it broke.
@@ -152,8 +159,11 @@ impl Client {
                             match event {
                                 Ok(event) => {
                                     let frame: Value = serde_json::from_str(&event.data)?;
-                                    after = frame.get("job_seq").and_then(Value::as_i64).unwrap_or(after);
-                                    failures = 0;
+                                    // Only an event of the log is progress; what the gateway says of itself is none.
+                                    if let Some(seq) = frame.get("job_seq").and_then(Value::as_i64) {
+                                        after = seq;
+                                        failures = 0;
+                                    }
                                     let ended = is_end(&frame);
                                     yield frame;
                                     if ended {
@@ -167,17 +177,23 @@ impl Client {
                             }
                         }
                     }
-                    Err(error) if error.is::<Refused>() => Err(error)?,
+                    Err(error) if !may_pass(&error) => Err(error)?,
                     Err(error) => broken = Some(error),
                 }
-                if broken.is_none() && client.is_over(&path, after).await? {
-                    return;
+                if broken.is_none() {
+                    // A server that stops ends its streams well, and may be away by now.
+                    match client.is_over(&path, after).await {
+                        Ok(true) => return,
+                        Ok(false) => {}
+                        Err(error) if !may_pass(&error) => Err(error)?,
+                        Err(error) => broken = Some(error),
+                    }
                 }
                 failures += 1;
                 if failures > TRIES {
                     Err(broken.unwrap_or_else(|| anyhow!("the server stopped telling events of the run")))?;
                 }
-                tokio::time::sleep(Duration::from_millis(200) * failures).await;
+                tokio::time::sleep((Duration::from_millis(200) * failures).min(MAX_PAUSE)).await;
             }
         }
     }
@@ -203,9 +219,16 @@ impl Client {
             .get(url)
             .header("accept", "text/event-stream")
             .send()
-            .await?;
+            .await
+            .with_context(|| self.unreachable())?;
         Ok(accepted(answer).await?.bytes_stream())
     }
+}
+/// Whether trying again may help: nobody answered, or a service behind the gateway is away.
+fn may_pass(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<Refused>()
+        .is_none_or(|refused| refused.status == 429 || refused.status >= 500)
 }
 /// Whether nothing follows a frame.
 fn is_end(frame: &Value) -> bool {
@@ -233,6 +256,11 @@ async fn accepted(answer: Response) -> anyhow::Result<Response> {
     let message = match text("message") {
         message if message.is_empty() => format!("the server answered with status {status}"),
         message => message,
+    };
+    // What went wrong inside is told in the server's log alone, under this id.
+    let message = match text("request_id") {
+        id if status >= 500 && !id.is_empty() => format!("{message} (request {id})"),
+        _ => message,
     };
     Err(Refused {
         status,

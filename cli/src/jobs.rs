@@ -91,7 +91,7 @@ async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
         ("status", print::text(&job, "status")),
         ("error", print::text(&job, "error")),
         ("error code", print::text(&job, "error_code")),
-        ("artifacts", print::text(&job, "artifact_count")),
+        ("results", print::text(&job, "artifact_count")),
         ("cost", cost_of(&job)),
         ("created", print::text(&job, "created_at")),
         ("started", print::text(&job, "started_at")),

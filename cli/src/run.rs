@@ -3,7 +3,10 @@
 mod params;
 mod progress;
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use futures_util::StreamExt;
@@ -13,7 +16,7 @@ use crate::{
     FAILED, INTERRUPTED, OK,
     args::{Check, Run},
     assets,
-    client::Client,
+    client::{Client, Refused},
     generations::segment,
     jobs::issue_line,
     print,
@@ -37,14 +40,25 @@ pub async fn run(client: &Client, command: Run) -> anyhow::Result<u8> {
     } = command;
     let workflow = read_workflow(&file).await?;
     let params = params::parse(&params, &workflow)?;
-    let mut body = json!({"workflow": workflow, "params": params, "name": name_of(&workflow, &file)});
-    if let (Some(job_id), Some(body)) = (job_id, body.as_object_mut()) {
-        body.insert("job_id".to_owned(), Value::String(job_id));
+    // Named here, so that a start whose answer is lost can be repeated and is not paid for twice.
+    let id = job_id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
+    let name = name_of(&workflow, &file);
+    let body = json!({"workflow": workflow, "params": params, "name": name, "job_id": id});
+    match client.post("/api/v1/jobs", &body).await {
+        Ok(_) => {}
+        Err(error) if error.is::<Refused>() => return Err(error),
+        Err(error) => {
+            let text =
+                format!("whether the run began is not known; with --job-id {id} it does not begin twice");
+            return Err(error.context(text));
+        }
     }
-    let job = client.post("/api/v1/jobs", &body).await?;
-    let id = print::text(&job, "id");
-    let interrupted = follow(client, &id, json, &workflow).await?;
-    let summary = summarise(client, &id, out.as_deref()).await?;
+    let lost = || format!("lost touch with run {id}, which is kept (`atelier jobs get {id}` shows it)");
+    let interrupted = follow(client, &id, json, &workflow).await.with_context(lost)?;
+    let summary = tokio::select! {
+        summary = summarise(client, &id, out.as_deref()) => summary?,
+        _ = tokio::signal::ctrl_c() => return Ok(INTERRUPTED),
+    };
     if json {
         print::json_line(&summary)?;
     } else {
@@ -109,18 +123,23 @@ fn name_of(workflow: &Value, file: &Path) -> String {
         name => name,
     }
 }
-/// Shows events to the end of the run. Ctrl-C cancels the run and goes on to its end; true when that happened.
+/// Shows events to the end of the run. Ctrl-C cancels the run and goes on to its end, once more leaves at once; true when
+/// that happened.
 async fn follow(client: &Client, id: &str, json: bool, workflow: &Value) -> anyhow::Result<bool> {
     let progress = Progress::new(workflow, json);
     let mut events = std::pin::pin!(client.events(&segment(id), 0));
+    // One listener for all turns: none of the signals between two events is lost.
+    let mut interrupts = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())?;
     let mut interrupted = false;
     loop {
         let event = tokio::select! {
             biased;
-            signal = tokio::signal::ctrl_c(), if !interrupted => {
-                signal?;
+            _ = interrupts.recv() => {
+                if interrupted {
+                    break;
+                }
                 interrupted = true;
-                progress.say("cancelling; what was bought is kept");
+                progress.say("cancelling; what was bought is kept; once more stops waiting for it");
                 client.post(&format!("/api/v1/jobs/{}/cancel", segment(id)), &json!({})).await?;
                 continue;
             }
@@ -170,9 +189,15 @@ async fn summarise(client: &Client, id: &str, out: Option<&Path>) -> anyhow::Res
         .filter_map(|row| row.get("id").cloned())
         .collect();
     let mut artifacts = Vec::new();
+    let mut taken = HashSet::new();
     for asset in &made {
         let path = match out {
-            Some(folder) => Value::String(export(client, asset, folder).await?.display().to_string()),
+            Some(folder) => Value::String(
+                export(client, asset, folder, &mut taken)
+                    .await?
+                    .display()
+                    .to_string(),
+            ),
             None => asset.get("path").cloned().unwrap_or(Value::Null),
         };
         let field = |key: &str| asset.get(key).cloned().unwrap_or(Value::Null);
@@ -193,15 +218,20 @@ async fn summarise(client: &Client, id: &str, out: Option<&Path>) -> anyhow::Res
         },
     }))
 }
-/// Copies an asset into a folder under a name for people.
-async fn export(client: &Client, asset: &Value, folder: &Path) -> anyhow::Result<PathBuf> {
+/// Copies an asset into a folder under a name for people, which is none of those taken by others of the run.
+async fn export(
+    client: &Client,
+    asset: &Value,
+    folder: &Path,
+    taken: &mut HashSet<String>,
+) -> anyhow::Result<PathBuf> {
     tokio::fs::create_dir_all(folder)
         .await
         .with_context(|| format!("cannot make {}", folder.display()))?;
     let name = print::text(asset, "name");
     let extension = Path::new(&name)
         .extension()
-        .map(|ext| ext.to_string_lossy().into_owned());
+        .map_or_else(|| "bin".to_owned(), |ext| ext.to_string_lossy().into_owned());
     let safe = |text: String| text.replace(|c: char| !c.is_alphanumeric() && c != '-' && c != '_', "_");
     let mut file = format!(
         "{}-{}",
@@ -215,10 +245,12 @@ async fn export(client: &Client, asset: &Value, folder: &Path) -> anyhow::Result
     {
         file.push_str(&format!("-{}", print::text(asset, "element")));
     }
-    let path = folder.join(format!(
-        "{file}.{}",
-        extension.unwrap_or_else(|| "bin".to_owned())
-    ));
+    if !taken.insert(format!("{file}.{extension}")) {
+        // Another output of the node, or another node of nearly this name.
+        let (handle, id) = (print::text(asset, "handle"), print::text(asset, "id"));
+        file.push_str(&format!("-{}-{}", safe(handle), safe(id)));
+    }
+    let path = folder.join(format!("{file}.{extension}"));
     assets::save(client, &print::text(asset, "id"), &path).await?;
     Ok(path)
 }

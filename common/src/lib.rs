@@ -15,6 +15,7 @@ pub mod health;
 pub mod identity;
 pub mod layers;
 pub mod metrics;
+pub mod secrets;
 pub mod settings;
 pub mod tasks;
 pub mod telemetry;

@@ -1,5 +1,6 @@
 //! What is known of the making of an asset: prompt, provider, model, and the scalar inputs without secrets. Pure.
 
+use atelier_common::secrets::{is_secret_key, without_signature};
 use atelier_proto::value::{Map, Value};
 
 use super::Artifact;
@@ -15,18 +16,6 @@ const BASE64: usize = 256;
 const MAX_PARAMS: usize = 200;
 
 const TEXT_KEYS: [&str; 5] = ["prompt", "negative_prompt", "text", "lyrics", "instructions"];
-const SECRET_KEYS: [&str; 9] = [
-    "api_key",
-    "apikey",
-    "x-api-key",
-    "authorization",
-    "access_token",
-    "refresh_token",
-    "client_secret",
-    "secret",
-    "password",
-];
-const SIGNED: [&str; 4] = ["signature", "sig=", "x-amz-", "token="];
 
 /// The metadata of an asset of an artifact, over what was known of it before.
 pub fn metadata(artifact: &Artifact, handle: &str, generation_ids: &[String], before: Map) -> Map {
@@ -80,7 +69,7 @@ pub fn metadata(artifact: &Artifact, handle: &str, generation_ids: &[String], be
 
 /// What is kept of an input: scalars and references to models, no secrets, no media.
 fn kept(key: &str, value: &Value) -> Option<Value> {
-    if SECRET_KEYS.iter().any(|secret| key.eq_ignore_ascii_case(secret)) {
+    if is_secret_key(key) {
         return Some("[redacted]".into());
     }
     match value {
@@ -116,13 +105,8 @@ fn kept_text(key: &str, text: &str) -> Option<String> {
     {
         return None;
     }
-    if (start.starts_with("http://") || start.starts_with("https://"))
-        && let Some((address, query)) = start.split_once('?')
-    {
-        let query = query.to_ascii_lowercase();
-        if SIGNED.iter().any(|part| query.contains(part)) {
-            return Some(format!("{}?redacted", cut(address, MAX_TEXT)));
-        }
+    if let Some(bare) = without_signature(text) {
+        return Some(cut(&bare, MAX_TEXT).to_owned());
     }
     let limit = if TEXT_KEYS.contains(&key) {
         MAX_PROMPT
@@ -153,6 +137,7 @@ mod tests {
             "seed_image": "data:image/png;base64,AAAA", "mask": "A".repeat(400), "none": null,
             "image": {"type": "image", "uri": "asset://x"}, "list": [1], "n": {"$bytes": "AAAA"},
             "link": "https://h/x.png?X-Amz-Signature=ab", "plain": "https://h/x.png?a=b",
+            "keyed": "https://h/x.png?key=AIza1",
             "model": {"type": "image_model", "provider": "sketch", "id": "sketch/sketch-image", "name": "S", "path": "p"},
         });
         let artifact = Artifact {
@@ -169,7 +154,8 @@ mod tests {
             "prompt": "a cat", "provider": "sketch", "model": "sketch/sketch-image",
             "params": {
                 "prompt": "a cat", "api_key": "[redacted]", "API_KEY": "[redacted]", "steps": 4, "strength": 0.5,
-                "tile": true, "link": "https://h/x.png?redacted", "plain": "https://h/x.png?a=b", "model": model,
+                "tile": true, "link": "https://h/x.png?redacted", "plain": "https://h/x.png?a=b",
+                "keyed": "https://h/x.png?redacted", "model": model,
             },
         });
         assert_eq!(to_json(&metadata.into(), BytesForm::Tagged), expected);

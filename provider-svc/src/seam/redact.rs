@@ -6,6 +6,7 @@
 mod tests;
 mod text;
 
+use atelier_common::secrets::{is_secret_key, without_signature};
 use atelier_proto::value::{BytesForm, Map, MediaRef, Value, to_json};
 
 pub use text::scrub;
@@ -18,18 +19,6 @@ const MAX_BAG: usize = 64 * 1024;
 const MIN_BLOB: usize = 256;
 /// Keys whose texts are kept far longer than others.
 const TEXT_KEYS: &[&str] = &["prompt", "negative_prompt", "text", "lyrics", "instructions"];
-/// Keys whose values are secrets, in lower case.
-const SECRET_KEYS: &[&str] = &[
-    "api_key",
-    "apikey",
-    "x-api-key",
-    "authorization",
-    "access_token",
-    "refresh_token",
-    "client_secret",
-    "secret",
-    "password",
-];
 
 /// The parameters without bytes and secrets. Never fails; a value that is too deep or too long is cut.
 #[must_use]
@@ -45,7 +34,7 @@ fn map(entries: &Map, depth: usize) -> Map {
 }
 
 fn value(key: Option<&str>, inner: &Value, depth: usize) -> Value {
-    if key.is_some_and(|key| SECRET_KEYS.contains(&key.to_ascii_lowercase().as_str())) {
+    if key.is_some_and(is_secret_key) {
         return "[redacted]".into();
     }
     if depth > MAX_DEPTH {
@@ -128,7 +117,7 @@ fn string(key: Option<&str>, content: &str) -> Value {
     if let Some(length) = text::data_url(content) {
         return blob(length);
     }
-    if let Some(bare) = text::without_signature(content) {
+    if let Some(bare) = without_signature(content) {
         return bare.into();
     }
     if key.is_some_and(|key| TEXT_KEYS.contains(&key)) {

@@ -1,6 +1,6 @@
 //! Texts that hide bytes or secrets, and messages of providers that repeat them.
 
-use url::Url;
+use atelier_common::secrets::without_signature;
 
 /// Longest message that is stored, in characters.
 const MAX_MESSAGE: usize = 4_000;
@@ -63,33 +63,6 @@ pub(super) fn base64_length(content: &str, min: usize) -> Option<usize> {
     let legal = padding == 0 || (padding <= 2 && letters.len().is_multiple_of(4));
     let whole = body % 4 != 1;
     (letters.len() >= min && (standard || url_safe) && legal && whole).then_some(body * 3 / 4)
-}
-
-/// A signed URL without its query; `None` for other texts.
-pub(super) fn without_signature(content: &str) -> Option<String> {
-    let trimmed = content.trim();
-    let scheme = trimmed.get(..8)?.to_ascii_lowercase();
-    if !(scheme.starts_with("http://") || scheme.starts_with("https://"))
-        || trimmed.contains(char::is_whitespace)
-    {
-        return None;
-    }
-    let url = Url::parse(trimmed).ok()?;
-    let signed = url
-        .query_pairs()
-        .any(|(key, _)| is_signature(&key.to_ascii_lowercase()));
-    let (address, _) = trimmed.split_once('?')?;
-    signed.then(|| format!("{address}?redacted"))
-}
-
-fn is_signature(key: &str) -> bool {
-    matches!(
-        key,
-        "sig" | "token" | "key" | "api_key" | "apikey" | "se" | "policy"
-    ) || key.ends_with("signature")
-        || key.ends_with("_token")
-        || key.starts_with("x-amz-")
-        || key.starts_with("x-goog-")
 }
 
 /// A message of a provider without secrets, media and signed addresses, at most 4 000 characters. `secrets` are the
