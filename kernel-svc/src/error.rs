@@ -56,6 +56,15 @@ pub enum Error {
     Died,
 }
 impl Error {
+    /// Whether the same may succeed a moment later.
+    #[must_use]
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Store(error) => atelier_common::db::transient(error),
+            Self::Database(error) => error.transient(),
+            _ => false,
+        }
+    }
     fn parts(&self) -> (Code, &'static str) {
         match self {
             Self::JobNotFound(_) => (Code::NotFound, reason::JOB_NOT_FOUND),

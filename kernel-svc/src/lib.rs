@@ -106,11 +106,18 @@ impl Component for Kernel {
         atelier_proto::DESCRIPTORS
     }
     async fn run(self, tasks: &Tasks) -> Result<(), RunError> {
-        self.jobs
-            .recover(self.sole_process)
-            .await
-            .map_err(|error| RunError::new("lost runs", error))?;
-        self.jobs.keep(tasks).await;
-        Ok(())
+        let recovering = async {
+            self.jobs
+                .recover(self.sole_process)
+                .await
+                .map_err(|error| RunError::new("lost runs", error))?;
+            self.jobs.keep_recovering(tasks).await;
+            Ok(())
+        };
+        let renewing = async {
+            self.jobs.keep_leases(tasks).await;
+            Ok(())
+        };
+        tokio::try_join!(recovering, renewing).map(drop)
     }
 }

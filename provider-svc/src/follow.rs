@@ -48,14 +48,15 @@ impl Follower {
         let schedule = Exponential::new(Duration::from_millis(100), Duration::from_secs(5));
         let mut pauses = schedule.iter();
         loop {
-            match self.once(stop).await {
+            let mut stood = false;
+            match self.once(stop, &mut stood).await {
                 Ok(()) if stop.is_cancelled() => return,
                 // A ledger in the same process goes down too; the lease lasts longer than what is left to do.
                 Ok(()) | Err(_) if self.tasks.stopping() => return stop.cancelled().await,
                 Ok(()) => tracing::warn!("the ledger closed the stream"),
                 Err(status) => tracing::warn!(code = ?status.code(), "the stream to the ledger broke"),
             }
-            if self.health_was_ready() {
+            if stood {
                 pauses = schedule.iter();
             }
             self.gate("reconnecting");
@@ -76,13 +77,8 @@ impl Follower {
         }
     }
 
-    fn health_was_ready(&self) -> bool {
-        self.health
-            .ready()
-            .map_or_else(|gates| gates.iter().all(|(gate, _)| gate != GATE), |()| true)
-    }
-
-    async fn once(&self, stop: &CancellationToken) -> Result<(), Status> {
+    /// Holds one stream to its end. Says in `stood` whether the ledger ever answered on it.
+    async fn once(&self, stop: &CancellationToken, stood: &mut bool) -> Result<(), Status> {
         // Four messages: a hello, a heartbeat, a goodbye. When it is full the stream is dead, and the writer waits.
         let (up, outbound) = mpsc::channel(4);
         let ledger = self.seam.ledger();
@@ -103,7 +99,10 @@ impl Follower {
             tokio::select! {
                 message = down.message() => match message? {
                     None => return Ok(()),
-                    Some(message) => self.obey(message),
+                    Some(message) => {
+                        *stood = true;
+                        self.obey(message);
+                    }
                 },
                 _ = beat.tick() => {
                     sequence += 1;
@@ -143,20 +142,25 @@ impl Follower {
     }
 }
 
-/// Delivers what the spool holds, until told to stop.
-pub async fn deliver(seam: &Seam, tasks: &Tasks) {
+/// Delivers what the spool holds, until told to stop: after the last call has ended, as calls fill the spool.
+pub async fn deliver(seam: &Seam, stop: &CancellationToken) {
     let schedule = Exponential::new(Duration::from_millis(200), Duration::from_secs(10));
     let mut pauses = schedule.iter();
-    while !tasks.stopping() {
+    while !stop.is_cancelled() {
         let ledger = seam.ledger();
         let pause = if ledger.spool().is_empty() {
             None
-        } else if ledger.deliver().await {
-            tracing::info!("the ledger has been told everything");
-            pauses = schedule.iter();
-            None
         } else {
-            pauses.next()
+            // The ledger takes a write twice as once, so a delivery may be cut.
+            match stop.run_until_cancelled(ledger.deliver()).await {
+                None => break,
+                Some(true) => {
+                    tracing::info!("the ledger has been told everything");
+                    pauses = schedule.iter();
+                    None
+                }
+                Some(false) => pauses.next(),
+            }
         };
         let wait = async {
             match pause {
@@ -166,7 +170,7 @@ pub async fn deliver(seam: &Seam, tasks: &Tasks) {
                 None => ledger.spool().filled().await,
             }
         };
-        if tasks.token().run_until_cancelled(wait).await.is_none() {
+        if stop.run_until_cancelled(wait).await.is_none() {
             break;
         }
     }

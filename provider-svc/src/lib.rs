@@ -44,7 +44,6 @@ use crate::settings::{LedgerMode, Settings};
 /// provider-svc as a part of a process.
 pub struct Providers {
     seam: Seam,
-    tasks: Tasks,
     health: Health,
     sole_process: bool,
     required: bool,
@@ -114,7 +113,6 @@ impl Providers {
         });
         Ok(Self {
             seam,
-            tasks,
             health: deps.health.clone(),
             sole_process: deps.sole_process,
             required: settings.ledger == LedgerMode::Required,
@@ -169,16 +167,19 @@ impl Component for Providers {
             let released = released.clone();
             async move { follower.run(&released).await }
         });
+        let drained = CancellationToken::new();
         let delivering = tasks.spawn("deliver", {
-            let (seam, tasks) = (self.seam.clone(), self.tasks.clone());
-            async move { follow::deliver(&seam, &tasks).await }
+            let (seam, drained) = (self.seam.clone(), drained.clone());
+            async move { follow::deliver(&seam, &drained).await }
         });
         tasks.stopped().await;
         self.finish_calls().await;
+        // What the last calls left is told before the goodbye, which lets the ledger close what is open.
+        drained.cancel();
+        let delivered = delivering.await;
         released.cancel();
-        for part in [following, delivering] {
-            part.await
-                .map_err(|error| RunError::new("a part of the provider service died", error))?;
+        for part in [following.await, delivered] {
+            part.map_err(|error| RunError::new("a part of the provider service died", error))?;
         }
         Ok(())
     }

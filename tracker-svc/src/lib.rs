@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use atelier_common::component::{BuildError, Component, Deps, RunError};
 use atelier_common::db::Db;
-use atelier_common::health::Gate;
+use atelier_common::health::{Gate, Health};
 use atelier_common::tasks::Tasks;
 use atelier_proto::MAX_MESSAGE_BYTES;
 use atelier_proto::tracker::v1::generation_service_server::{GenerationServiceServer, SERVICE_NAME};
@@ -60,6 +60,7 @@ pub struct Tracker {
     sweep: Sweep,
     time: LedgerTime,
     sweep_interval: Duration,
+    health: Health,
 }
 
 impl Tracker {
@@ -85,7 +86,7 @@ impl Component for Tracker {
         db.migrate::<Migrator>().await?;
         atelier_common::metrics::describe(metrics::ALL);
         deps.health.register(SERVICE_NAME);
-        deps.health.set("tracker.database", Gate::Ready);
+        deps.health.set(sweep::GATE, Gate::Ready);
         let time = LedgerTime::new(db.backend(), deps.clock.clone());
         let sweep = Sweep::new(db.clone(), time.clone());
         let service = Service {
@@ -105,6 +106,7 @@ impl Component for Tracker {
             sweep,
             time,
             sweep_interval: settings.sweep_interval,
+            health: deps.health.clone(),
         })
     }
 
@@ -119,7 +121,7 @@ impl Component for Tracker {
     }
 
     async fn run(self, tasks: &Tasks) -> Result<(), RunError> {
-        self.sweep.forever(self.sweep_interval, tasks).await;
+        self.sweep.forever(self.sweep_interval, &self.health, tasks).await;
         Ok(())
     }
 }

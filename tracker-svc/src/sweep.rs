@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use atelier_common::db::Db;
+use atelier_common::health::{Gate, Health};
 use atelier_common::tasks::Tasks;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, Statement};
@@ -16,6 +17,8 @@ use crate::error::Error;
 use crate::metrics as names;
 use crate::time::LedgerTime;
 
+/// The health gate of the ledger's database.
+pub const GATE: &str = "tracker.database";
 /// Rows that one statement closes at most.
 const BATCH: usize = 100;
 
@@ -53,6 +56,13 @@ impl Sweep {
         }
         metrics::histogram!(names::SWEEP_DURATION).record(start.elapsed());
         Ok(interrupted)
+    }
+
+    async fn gate(&self) -> Gate {
+        match self.db.ping().await {
+            Ok(()) => Gate::Ready,
+            Err(_) => Gate::NotReady("the database does not answer".to_owned()),
+        }
     }
 
     async fn batch(&self) -> Result<usize, Error> {
@@ -114,8 +124,9 @@ impl Sweep {
     }
 
     /// Sweeps at once and then in every interval, until `tasks` is told to stop.
-    pub async fn forever(self, interval: Duration, tasks: &Tasks) {
+    pub async fn forever(self, interval: Duration, health: &Health, tasks: &Tasks) {
         loop {
+            health.set(GATE, self.gate().await);
             if let Err(error) = self.run().await {
                 tracing::warn!(error = %error, "sweep failed");
             }

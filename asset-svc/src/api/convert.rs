@@ -20,6 +20,9 @@ const MAX_ID_BYTES: usize = 512;
 /// Most generations of one asset.
 const MAX_GENERATIONS: usize = 1_000;
 
+/// Largest metadata of an upload, as JSON, in bytes. A page of rows is read before it is cut to size.
+const MAX_METADATA_BYTES: usize = 256 * 1024;
+
 /// The message of a row.
 pub fn asset(row: &Model, blobs: &Blobs) -> Result<Asset, Error> {
     let metadata = rows::metadata_of(row)?;
@@ -88,6 +91,10 @@ pub fn upload(header: UploadHeader) -> Result<Upload, Error> {
         generation_ids,
         metadata,
     } = header;
+    let metadata = map("metadata", metadata)?;
+    if rows::metadata_to_column(&metadata).len() > MAX_METADATA_BYTES {
+        return Err(Error::invalid("metadata", "is larger than 256 KiB"));
+    }
     Ok(Upload {
         name: name.filter(|name| !name.is_empty()),
         content_type: content_type.filter(|content_type| !content_type.is_empty()),
@@ -96,7 +103,7 @@ pub fn upload(header: UploadHeader) -> Result<Upload, Error> {
         node_id: optional("node_id", node_id)?,
         workflow_id: optional("workflow_id", workflow_id)?,
         generation_ids: generations(generation_ids)?,
-        metadata: map("metadata", metadata)?,
+        metadata,
     })
 }
 

@@ -227,13 +227,14 @@ async fn create(tx: &impl ConnectionTrait, row: Model) -> Result<Model, Error> {
 
 async fn fill(tx: &impl ConnectionTrait, fill: Fill) -> Result<Model, Error> {
     let Fill { take, make } = fill;
-    if let Some(row) = in_slot(tx, &make).await? {
-        return Ok(row);
-    }
-    if let Some(taken) = take
-        && let Some(row) = give_slot(tx, taken, &make).await?
-    {
-        return Ok(row);
+    if let Some(taken) = take {
+        // To give a slot is an UPDATE, which a filled one would break; the INSERT below steps around it.
+        if let Some(row) = in_slot(tx, &make).await? {
+            return Ok(row);
+        }
+        if let Some(row) = give_slot(tx, taken, &make).await? {
+            return Ok(row);
+        }
     }
     if insert(tx, make.clone()).await? {
         return Ok(make);

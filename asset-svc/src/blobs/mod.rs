@@ -179,10 +179,17 @@ fn remove_files(folder: &std::path::Path, old: impl Fn(DateTime<Utc>) -> bool) -
     let mut removed = 0;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let meta = entry.metadata()?;
+        // Given its name, or removed by another replica, in the meantime.
+        let meta = match entry.metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            meta => meta?,
+        };
         if meta.is_file() && meta.modified().is_ok_and(|at| old(at.into())) {
-            std::fs::remove_file(entry.path())?;
-            removed += 1;
+            match std::fs::remove_file(entry.path()) {
+                Ok(()) => removed += 1,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(removed)

@@ -49,13 +49,16 @@ impl Admission {
     /// [`Error::QueueFull`].
     pub fn enter(&self, user: &str) -> Result<Ticket, Error> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = users.entry(user.to_owned()).or_default();
-        if entry.waiting.len() >= self.waiting {
-            return Err(Error::QueueFull(entry.waiting.len()));
+        let (running, waiting) = users
+            .get(user)
+            .map_or((0, 0), |entry| (entry.running, entry.waiting.len()));
+        let free = running < self.slots;
+        if !free && waiting >= self.waiting {
+            return Err(Error::QueueFull(waiting));
         }
+        let entry = users.entry(user.to_owned()).or_default();
         let number = entry.next;
         entry.next += 1;
-        let free = entry.running < self.slots;
         let (sender, place) = watch::channel(if free { 0 } else { entry.waiting.len() + 1 });
         if free {
             entry.running += 1
@@ -130,6 +133,12 @@ mod tests {
         drop(first);
         assert_eq!(third.changed().await, 0);
         assert_eq!(fifth.changed().await, 1);
+    }
+    #[test]
+    fn without_a_queue_free_slots_are_given_all_the_same() {
+        let admission = Admission::new(1, 0);
+        let _running = admission.enter("u").expect("slot");
+        assert!(matches!(admission.enter("u"), Err(Error::QueueFull(0))));
     }
     #[test]
     fn a_full_queue_refuses() {

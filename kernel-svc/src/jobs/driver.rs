@@ -189,22 +189,23 @@ impl Jobs {
         // Not the process's token: a process that goes down interrupts a run, it does not cancel it.
         let cancel = CancellationToken::new();
         let live = Arc::new(Live::new(0));
-        let shown = Arc::clone(&live);
+        let driven = Driven {
+            jobs: self.clone(),
+            key: row.job_key.clone(),
+            live: Arc::clone(&live),
+        };
         self.live.insert(&row.job_key, Arc::clone(&live));
         self.running.insert(row.job_key.clone(), cancel.clone());
         let jobs = self.clone();
         let span = tracing::info_span!("run", job_id = row.job_id);
         let drive = async move {
-            let key = row.job_key.clone();
+            let _driven = driven;
             let outcome = jobs
                 .drive(caller, &row, live, graph, params, options, ticket, cancel)
                 .await;
             if let Err(error) = outcome {
                 tracing::error!(error = &error as &dyn std::error::Error, "a run was lost");
             }
-            jobs.running.remove(&key);
-            jobs.live.remove(&key);
-            shown.leave();
         };
         drop(self.tasks.spawn("job", drive.instrument(span)));
     }
@@ -222,11 +223,12 @@ impl Jobs {
     ) -> Result<(), Error> {
         let relay = self.relay(&caller, row, options, live);
         let (events, inbox) = mpsc::channel(EVENTS);
-        let stop = cancel.clone();
+        // A run whose events nobody records must not go on to spend; a panic of the relay counts.
+        let stop = cancel.clone().drop_guard();
         let pump = self.tasks.spawn("relay", async move {
             let outcome = relay.pump(inbox).await;
-            if outcome.is_err() {
-                stop.cancel();
+            if outcome.is_ok() {
+                drop(stop.disarm());
             }
             outcome
         });
@@ -409,3 +411,16 @@ pub(super) fn goes_on(row: &Model) -> bool {
 }
 /// Pause between renewals of the leases of runs.
 pub(super) const RENEW: Duration = Duration::from_secs(5);
+/// A run that is driven here, until it is dropped: also by a panic, after which its lease must end.
+struct Driven {
+    jobs: Jobs,
+    key: String,
+    live: Arc<Live>,
+}
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.jobs.running.remove(&self.key);
+        self.jobs.live.remove(&self.key);
+        self.live.leave();
+    }
+}

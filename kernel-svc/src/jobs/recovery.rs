@@ -109,22 +109,23 @@ impl Jobs {
         };
         relay.commit(&mut vec![event]).await
     }
-    /// Renews leases, takes cancels from other replicas, and ends lost runs, until `tasks` is told to stop.
-    pub async fn keep(&self, tasks: &Tasks) {
-        let stop = tasks.token();
-        let mut tick = tokio::time::interval(RENEW);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = tick.tick() => {}
-            }
+    /// Renews leases and takes cancels from other replicas, until `tasks` is told to stop. Waits for nothing else: a lease
+    /// that ends gives a run that is well to another replica.
+    pub async fn keep_leases(&self, tasks: &Tasks) {
+        let (stop, mut tick) = (tasks.token(), ticks());
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
             if let Err(error) = self.renew().await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
                     "leases of runs could not be renewed"
                 );
             }
+        }
+    }
+    /// Ends lost runs, until `tasks` is told to stop.
+    pub async fn keep_recovering(&self, tasks: &Tasks) {
+        let (stop, mut tick) = (tasks.token(), ticks());
+        while stop.run_until_cancelled(tick.tick()).await.is_some() {
             if let Err(error) = self.recover(false).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
@@ -160,4 +161,9 @@ impl Jobs {
         }
         Ok(())
     }
+}
+fn ticks() -> tokio::time::Interval {
+    let mut tick = tokio::time::interval(RENEW);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    tick
 }

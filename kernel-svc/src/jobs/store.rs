@@ -10,7 +10,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use prost::Message;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select,
+    ColumnTrait, Condition, EntityTrait, Iterable, QueryFilter, QueryOrder, QuerySelect, Select,
     sea_query::{Expr, OnConflict},
 };
 
@@ -188,10 +188,15 @@ impl Store {
                 ),
             );
         }
+        // Graphs are large, and no list shows them.
         let mut rows = query
+            .select_only()
+            .columns(Column::iter().filter(|column| !matches!(column, Column::Graph)))
+            .expr_as(Expr::cust("''"), "graph")
             .order_by_desc(Column::CreatedAt)
             .order_by_desc(Column::JobKey)
             .limit(limit + 1)
+            .into_model::<Model>()
             .all(self.db.read())
             .await?;
         let more = u64::try_from(rows.len()).is_ok_and(|count| count > limit);

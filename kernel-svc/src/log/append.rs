@@ -1,5 +1,7 @@
 //! Appending: one transaction holds a segment, its artifacts and what changes on the run's row.
 
+use std::collections::HashMap;
+
 use sea_orm::{
     ActiveValue::Set,
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
@@ -121,15 +123,21 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
             .exec_without_returning(tx)
             .await?;
     }
+    let mut by_node: HashMap<String, Vec<i64>> = HashMap::new();
     for (node_id, idx) in published {
-        artifacts::Entity::update_many()
-            .col_expr(artifacts::Column::Published, Expr::value(true))
-            .col_expr(artifacts::Column::Event, Expr::value(Option::<Vec<u8>>::None))
-            .filter(artifacts::Column::JobKey.eq(&job_key))
-            .filter(artifacts::Column::NodeId.eq(node_id))
-            .filter(artifacts::Column::Idx.eq(idx))
-            .exec(tx)
-            .await?;
+        by_node.entry(node_id).or_default().push(idx);
+    }
+    for (node_id, indexes) in by_node {
+        for indexes in indexes.chunks(ROWS) {
+            artifacts::Entity::update_many()
+                .col_expr(artifacts::Column::Published, Expr::value(true))
+                .col_expr(artifacts::Column::Event, Expr::value(Option::<Vec<u8>>::None))
+                .filter(artifacts::Column::JobKey.eq(&job_key))
+                .filter(artifacts::Column::NodeId.eq(&node_id))
+                .filter(artifacts::Column::Idx.is_in(indexes.iter().copied()))
+                .exec(tx)
+                .await?;
+        }
     }
     if let Some(segment) = segment.filter(|segment| !segment.payload.is_empty()) {
         let row = segments::ActiveModel {

@@ -9,9 +9,17 @@ mod filter;
 mod media;
 mod save;
 
-use std::{collections::HashMap, sync::Arc, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use atelier_common::{clock::Clock, db::GroupCommit};
+use atelier_common::{
+    backoff::{self, Exponential},
+    clock::Clock,
+    db::GroupCommit,
+};
 use atelier_proto::{
     kernel::v1::{JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
     time,
@@ -381,7 +389,15 @@ impl Relay {
             published,
             patch,
         };
-        self.commits.submit(append).await
+        // A run must not be lost to a database that is away for a moment. An append that had been done after all is
+        // refused by its own keys when it is done again.
+        let pauses = Exponential::new(Duration::from_millis(100), Duration::from_secs(2)).pauses(10);
+        backoff::retry(
+            pauses.iter(),
+            || self.commits.submit(append.clone()),
+            Error::passes,
+        )
+        .await
     }
 }
 impl Commit {

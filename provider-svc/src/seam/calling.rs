@@ -18,8 +18,8 @@ use crate::seam::run::{Running, Seam, deliver};
 
 /// Pauses between polls when the provider gives no hint; the last one goes on.
 const POLL_PAUSES: &[u64] = &[1, 2, 3, 5, 8, 10, 15];
-/// Pauses between tries to fetch a result.
-const FETCH_PAUSES: &[Duration] = &[
+/// Pauses between tries to fetch a result that is paid for.
+pub(crate) const FETCH_PAUSES: &[Duration] = &[
     Duration::from_secs(1),
     Duration::from_secs(3),
     Duration::from_secs(10),
@@ -78,7 +78,8 @@ impl Seam {
             .scope(plan.provider.submit(permit, &call, &running.feed));
         let submit = guarded(submit);
         let submitted = match timeout_at(deadline, self.telling(running, submit)).await {
-            Err(_) => return Ending::Failed(late()),
+            // The request may have arrived, and may be billed.
+            Err(_) => return Ending::Failed(late().because("submit_outcome_unknown")),
             Ok(Err(_)) if running.stop.cause().is_some() => {
                 return Ending::Stopped(Some(CancelAnswer::Unsupported));
             }
@@ -138,9 +139,7 @@ impl Seam {
             .observe(facets(ProviderStatus::Succeeded, OutputStatus::Pending))
             .await;
         let fetch = || guarded(running.cell.scope(provider.fetch(permit, &result)));
-        let retriable =
-            |failure: &Failure| matches!(failure.class, Class::ProviderTransient | Class::RateLimit);
-        let fetched = backoff::retry(backoff::fixed(FETCH_PAUSES), fetch, retriable);
+        let fetched = backoff::retry(backoff::fixed(FETCH_PAUSES), fetch, may_pass);
         match timeout_at(deadline, fetched).await {
             Err(_) => Ending::Failed(late()),
             Ok(Err(failure)) => Ending::Failed(failure),
@@ -241,6 +240,11 @@ async fn guarded<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T,
             "the adapter of the provider broke off",
         ))
     })
+}
+
+/// Whether a result may still come when it is fetched again.
+pub(crate) fn may_pass(failure: &Failure) -> bool {
+    matches!(failure.class, Class::ProviderTransient | Class::RateLimit)
 }
 
 fn late() -> Failure {

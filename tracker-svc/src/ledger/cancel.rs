@@ -1,5 +1,6 @@
 //! Cancels a running row for its user: running → cancelled, at once. Whoever drives it hears of it afterwards.
 
+use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, Set};
 
 use super::row::{Changes, Computed, write};
@@ -94,7 +95,8 @@ pub(crate) async fn all_users_untold<C: ConnectionTrait>(
         .select_only()
         .column(Column::Id)
         .filter(Column::OwnerInstance.eq(instance_id))
-        .filter(Column::CancelPending.eq(true))
+        // As the index says it: SQLite takes a partial index only for its own words.
+        .filter(Expr::col(Column::CancelPending))
         .limit(limit)
         .into_tuple()
         .all(connection)

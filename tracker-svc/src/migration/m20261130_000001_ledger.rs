@@ -96,9 +96,9 @@ const TABLES: [&str; 3] = [
 const INDEXES: [&str; 9] = [
     "CREATE UNIQUE INDEX generations_key ON generations (user_id, idempotency_key)",
     "CREATE INDEX generations_newest ON generations (user_id, created_at DESC, id DESC)",
-    "CREATE INDEX generations_status ON generations (user_id, status)",
-    "CREATE INDEX generations_thread ON generations (user_id, thread_id) WHERE thread_id IS NOT NULL",
-    "CREATE INDEX generations_job ON generations (user_id, job_id) WHERE job_id IS NOT NULL",
+    "CREATE INDEX generations_status ON generations (user_id, status, created_at DESC, id DESC)",
+    "CREATE INDEX generations_thread ON generations (user_id, thread_id, created_at DESC, id DESC) WHERE thread_id IS NOT NULL",
+    "CREATE INDEX generations_job ON generations (user_id, job_id, created_at DESC, id DESC) WHERE job_id IS NOT NULL",
     "CREATE INDEX generations_invocation ON generations (invocation_id) WHERE invocation_id IS NOT NULL",
     "CREATE INDEX generations_driven ON generations (owner_instance) WHERE status = 'running'",
     "CREATE INDEX generations_untold ON generations (owner_instance) WHERE cancel_pending",

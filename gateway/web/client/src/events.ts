@@ -46,6 +46,8 @@ interface Watch {
   cursor: number;
   /** Whether the answer to this connection's attach has come; until then only the very next frame is taken. */
   attached: boolean;
+  /** How often in a row the gateway gave up reading the run on a connection that stands. */
+  failures: number;
 }
 
 /** Longer than two of the server's pings: a connection this quiet is dead. */
@@ -70,7 +72,7 @@ export class RunSocket {
 
   /** Watches a run until its end, or until the function that is returned is called. */
   watch(jobId: string, options: WatchOptions): () => void {
-    const watch: Watch = { jobId, onFrame: options.onFrame, cursor: options.afterSeq ?? 0, attached: false };
+    const watch: Watch = { jobId, onFrame: options.onFrame, cursor: options.afterSeq ?? 0, attached: false, failures: 0 };
     this.#watches.add(watch);
     if (this.#ready) this.#attach(watch);
     else if (this.#socket === null) this.retryNow();
@@ -130,7 +132,10 @@ export class RunSocket {
     const frame = decoded.kind === "frame" ? decoded.frame : null;
     for (const watch of [...this.#watches]) {
       if (watch.jobId !== jobId) continue;
-      if (frame?.type === "job_resumed") watch.attached = true;
+      if (frame?.type === "job_resumed") {
+        watch.attached = true;
+        watch.failures = 0;
+      }
       if (seq !== null) {
         // Before the replay has begun, a later live frame must not push the cursor over what is still to come.
         if (seq <= watch.cursor || (!watch.attached && seq !== watch.cursor + 1)) continue;
@@ -139,6 +144,8 @@ export class RunSocket {
       if (frame === null) continue;
       watch.onFrame(frame);
       if (frame.type === "job_update" && isTerminal(frame.status)) this.#drop(watch);
+      // An error without a number is of the gateway, which no longer reads the run: the run itself may go on.
+      if (frame.type === "error" && seq === null) this.#attachAgain(watch);
     }
   }
 
@@ -146,6 +153,13 @@ export class RunSocket {
     watch.attached = false;
     if (this.#socket === null) return;
     send(this.#socket, { command: "reconnect_job", data: { job_id: watch.jobId, last_seq: watch.cursor } });
+  }
+
+  #attachAgain(watch: Watch): void {
+    const socket = this.#socket;
+    setTimeout(() => {
+      if (this.#socket === socket && this.#ready && this.#watches.has(watch)) this.#attach(watch);
+    }, backoffMs(watch.failures++));
   }
 
   #drop(watch: Watch): void {

@@ -122,6 +122,20 @@ describe("RunSocket", () => {
     expect(numbers(second)).toEqual(ALL);
   });
 
+  it("a_gateway_that_gave_up_reading_is_asked_again_and_nothing_is_doubled", () => {
+    const frames: Frame[] = [];
+    const socket = new RunSocket({ url: "ws://x/ws", connect: () => new FakeSocket() });
+    socket.watch("J", { onFrame: (frame) => frames.push(frame) });
+    last().open();
+    last().replay(SIX, 6);
+    last().say({ type: "error", job_id: "J", message: "the kernel is away" });
+    vi.advanceTimersByTime(1_000);
+    expect(FakeSocket.all).toHaveLength(1);
+    expect(last().sent.at(-1)).toEqual({ command: "reconnect_job", data: { job_id: "J", last_seq: 6 } });
+    last().replay(SIX, SIX.length);
+    expect(numbers(frames.filter((one) => one.type !== "error"))).toEqual(ALL);
+  });
+
   it("types_nobody_knows_move_the_cursor_and_reach_nobody", () => {
     const frames: Frame[] = [];
     const socket = new RunSocket({ url: "ws://x/ws", connect: () => new FakeSocket() });

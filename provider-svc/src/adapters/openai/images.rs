@@ -1,5 +1,6 @@
 //! Pictures: from text, by editing, and streamed with what there is of them so far.
 
+use atelier_common::backoff;
 use atelier_proto::value::{BytesForm, MediaRef, Value, to_json};
 use bytes::Bytes;
 use reqwest::multipart::{Form, Part};
@@ -11,6 +12,7 @@ use super::media::{picture, references, sniffed};
 use super::sse::Cutter;
 use super::wire::{Image, ImageEvent, ImageUsage, Images};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
+use crate::seam::calling::{FETCH_PAUSES, may_pass};
 
 /// Parameters that are passed on as they are.
 const PASSED: &[&str] = &[
@@ -96,7 +98,11 @@ impl OpenAi {
                 } if !text.is_empty() => self.decoded(text)?,
                 Image {
                     url: Some(address), ..
-                } => self.fetched(address).await?,
+                } => {
+                    // The picture is paid for: one bad answer of its store must not lose it.
+                    let fetch = || self.fetched(address);
+                    backoff::retry(backoff::fixed(FETCH_PAUSES), fetch, may_pass).await?
+                }
                 Image { .. } => continue,
             };
             let mut media = picture(bytes, format);
