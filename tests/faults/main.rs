@@ -3,7 +3,12 @@
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use atelier_common::testkit::until;
-use atelier_tests::{Server, stack::text, workflows::fan_out};
+use atelier_tests::{
+    Server,
+    process::{atelier, outcome},
+    stack::text,
+    workflows::fan_out,
+};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
@@ -140,6 +145,53 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
     assert_eq!(rows(&server, "assets", text(&again, "id")).await?.len(), 6);
     server.kill().await
 }
+/// A command that follows a run while its server goes, well or not, and another one starts in its place.
+async fn followed_over(killed: bool) -> anyhow::Result<()> {
+    let data = tempfile::tempdir()?;
+    let server = Server::start(data.path(), &[]).await?;
+    let base = server.client().base().clone();
+    let file = data.path().join("six.json");
+    std::fs::write(
+        &file,
+        json!({"graph": fan_out(&SIX, json!({"delay_ms": 300}))}).to_string(),
+    )?;
+    let arguments = [
+        "--server",
+        base.as_str(),
+        "run",
+        &file.display().to_string(),
+        "--job-id",
+        "J",
+        "--json",
+    ];
+    let command = tokio::spawn(outcome(atelier(data.path(), &arguments)?));
+    let client = server.client().clone();
+    until(|| async {
+        let made = client
+            .list("/api/v1/assets", "assets", &[("job_id", "J".to_owned())], 10)
+            .await;
+        made.is_ok_and(|made| !made.is_empty())
+    })
+    .within(Duration::from_secs(30))
+    .await;
+    if killed {
+        server.kill().await?;
+    } else {
+        server.stop().await?;
+    }
+    let port = base.port().unwrap_or_default();
+    let server = Server::start_on(port, data.path(), &[]).await?;
+    let told = command.await??;
+    let lines = told.lines()?;
+    let summary = lines.last().cloned().unwrap_or_default();
+    assert_eq!(text(&summary, "type"), "run_summary", "{}", told.stderr);
+    assert_eq!(text(&summary, "status"), "failed", "{summary}");
+    let made = rows(&server, "assets", "J").await?.len();
+    assert_eq!(summary["artifacts"].as_array().map(Vec::len), Some(made));
+    let numbers: Vec<i64> = lines.iter().filter_map(|line| line["job_seq"].as_i64()).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "nothing twice: {numbers:?}");
+    server.kill().await
+}
 /// Files of the store that are not finished.
 fn leftovers(folder: &Path) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
@@ -158,6 +210,14 @@ fn leftovers(folder: &Path) -> anyhow::Result<Vec<String>> {
     Ok(found)
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_follows_its_run_over_a_crash_of_the_server() -> anyhow::Result<()> {
+    followed_over(true).await
+}
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_follows_its_run_over_a_restart_of_the_server() -> anyhow::Result<()> {
+    followed_over(false).await
+}
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_before_the_first_artifact() -> anyhow::Result<()> {
     killed_after(0).await

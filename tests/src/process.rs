@@ -105,6 +105,13 @@ impl Server {
     /// It does not start.
     pub async fn start(data: &Path, environment: &[(&str, &str)]) -> anyhow::Result<Self> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        Self::start_on(port, data, environment).await
+    }
+    /// Starts it on a port of the loopback and waits until it is ready.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub async fn start_on(port: u16, data: &Path, environment: &[(&str, &str)]) -> anyhow::Result<Self> {
         let listen = format!("127.0.0.1:{port}");
         let mut command = atelier(data, &["up", "--listen", &listen])?;
         command
@@ -135,6 +142,20 @@ impl Server {
     #[must_use]
     pub fn pid(&self) -> Option<u32> {
         self.child.id()
+    }
+    /// Ends it as an operator would, and waits until it is gone.
+    ///
+    /// # Errors
+    /// It cannot be told to.
+    pub async fn stop(mut self) -> anyhow::Result<()> {
+        let pid = self.child.id().context("the server is gone already")?;
+        let told = Command::new("kill")
+            .args(["-TERM", &pid.to_string()])
+            .status()
+            .await?;
+        ensure!(told.success(), "the server cannot be told to stop");
+        self.child.wait().await?;
+        Ok(())
     }
     /// Ends it as a crash would.
     ///

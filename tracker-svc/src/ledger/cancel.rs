@@ -1,7 +1,7 @@
 //! Cancels a running row for its user: running → cancelled, at once. Whoever drives it hears of it afterwards.
 
 use sea_orm::sea_query::Expr;
-use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, Set};
+use sea_orm::{ColumnTrait, Condition, ConnectionTrait, EntityTrait, QueryFilter, QuerySelect, Select, Set};
 
 use super::row::{Changes, Computed, write};
 use super::settle::queue;
@@ -91,14 +91,42 @@ pub(crate) async fn all_users_untold<C: ConnectionTrait>(
     instance_id: &str,
     limit: u64,
 ) -> Result<Vec<String>, Error> {
-    Ok(Entity::find()
+    Ok(untold(instance_id, limit).into_tuple().all(connection).await?)
+}
+
+fn untold(instance_id: &str, limit: u64) -> Select<Entity> {
+    Entity::find()
         .select_only()
         .column(Column::Id)
         .filter(Column::OwnerInstance.eq(instance_id))
         // As the index says it: SQLite takes a partial index only for its own words.
         .filter(Expr::col(Column::CancelPending))
         .limit(limit)
-        .into_tuple()
-        .all(connection)
-        .await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use atelier_common::testkit::TestDb;
+    use sea_orm::{DbBackend, QueryTrait, Statement};
+
+    use super::*;
+    use crate::migration::Migrator;
+
+    /// It is asked with every heartbeat, so it must not read the ledger.
+    #[tokio::test]
+    async fn untold_cancels_are_found_by_their_index() {
+        let db = TestDb::sqlite().await;
+        db.migrate::<Migrator>().await.unwrap();
+        let query = untold("instance", 10).build(DbBackend::Sqlite).to_string();
+        let plan = Statement::from_string(DbBackend::Sqlite, format!("EXPLAIN QUERY PLAN {query}"));
+        let steps = db.read().query_all_raw(plan).await.unwrap();
+        let steps: Vec<String> = steps
+            .iter()
+            .map(|step| step.try_get("", "detail").unwrap())
+            .collect();
+        assert!(
+            steps.iter().any(|step| step.contains("generations_untold")),
+            "{steps:?}"
+        );
+    }
 }
