@@ -164,24 +164,25 @@ async fn followed_over(killed: bool) -> anyhow::Result<()> {
         "J",
         "--json",
     ];
-    let command = tokio::spawn(outcome(atelier(data.path(), &arguments)?));
-    let client = server.client().clone();
-    until(|| async {
-        let made = client
-            .list("/api/v1/assets", "assets", &[("job_id", "J".to_owned())], 10)
-            .await;
-        made.is_ok_and(|made| !made.is_empty())
-    })
-    .within(Duration::from_secs(30))
-    .await;
-    if killed {
-        server.kill().await?;
-    } else {
-        server.stop().await?;
-    }
-    let port = base.port().unwrap_or_default();
-    let server = Server::start_on(port, data.path(), &[]).await?;
-    let told = command.await??;
+    let command = atelier(data.path(), &arguments)?;
+    let restarted = async {
+        let client = server.client().clone();
+        until(|| async {
+            let made = client
+                .list("/api/v1/assets", "assets", &[("job_id", "J".to_owned())], 10)
+                .await;
+            made.is_ok_and(|made| !made.is_empty())
+        })
+        .within(Duration::from_secs(30))
+        .await;
+        if killed {
+            server.kill().await?;
+        } else {
+            server.stop().await?;
+        }
+        Server::start_on(base.port().unwrap_or_default(), data.path(), &[]).await
+    };
+    let (told, server) = tokio::try_join!(outcome(command), restarted)?;
     let lines = told.lines()?;
     let summary = lines.last().cloned().unwrap_or_default();
     assert_eq!(text(&summary, "type"), "run_summary", "{}", told.stderr);
