@@ -9,14 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use atelier_common::backoff;
 use atelier_common::channel::{MAX_MESSAGE_BYTES, Transport};
 use atelier_common::identity::{Caller, Signer};
 use atelier_proto::ids::InstanceId;
 use atelier_proto::reason;
 use atelier_proto::tracker::v1::generation_service_client::GenerationServiceClient;
 use atelier_proto::tracker::v1::{
-    BindAttemptRequest, CancelGenerationRequest, CancelGenerationResponse, Generation, GetGenerationRequest,
-    OpenGenerationRequest,
+    BindAttemptRequest, CancelGenerationRequest, CancelGenerationResponse, Generation, GenerationStatus,
+    GetGenerationRequest, OpenGenerationRequest,
 };
 use tonic::{Code, Request, Response, Status};
 
@@ -143,25 +144,42 @@ impl Ledger {
         }
     }
 
-    /// Opens a row, durable before this returns.
+    /// Opens a row, durable before this returns. Where a row is required it is tried again, as the answer may be what got
+    /// lost: a row that is there by then is ours when its id is new, and nobody else would ever close it.
     ///
     /// # Errors
     /// [`Error::LedgerUnavailable`], [`Error::SpoolFull`], and the ledger's refusals.
-    pub async fn open(&self, caller: &Caller, mut request: OpenGenerationRequest) -> Result<Opened, Error> {
+    pub async fn open(
+        &self,
+        caller: &Caller,
+        mut request: OpenGenerationRequest,
+        id_is_new: bool,
+    ) -> Result<Opened, Error> {
         if self.spool.full() {
             return Err(Error::SpoolFull);
         }
         request.instance_id = self.instance.to_string();
         let unrecorded = row::unrecorded(&request, caller);
-        let answer = self
-            .within(Box::pin(
-                self.client().open_generation(self.request(request, caller)),
-            ))
-            .await;
-        match answer.map_err(WriteError::from) {
+        let say = || async {
+            let request = self.request(request.clone(), caller);
+            self.within(Box::pin(self.client().open_generation(request)))
+                .await
+                .map_err(WriteError::from)
+        };
+        let mut repeated = false;
+        let lost = |error: &WriteError| {
+            let again = self.mode == LedgerMode::Required && matches!(error, WriteError::Unavailable(_));
+            repeated |= again;
+            again
+        };
+        match backoff::retry(backoff::fixed(row::PAUSES), say, lost).await {
             Ok(answer) => {
                 let generation = answer.generation.unwrap_or_default();
-                if !answer.created {
+                let ours = repeated
+                    && id_is_new
+                    && generation.generation_id == request.generation_id
+                    && generation.status() == GenerationStatus::Running;
+                if !answer.created && !ours {
                     return Ok(Opened::Joined(generation));
                 }
                 let row = Row::new(self.clone(), caller.clone(), &generation);

@@ -29,6 +29,8 @@ pub struct Plan {
     pub caller: Caller,
     /// Id of the row.
     pub id: GenerationId,
+    /// Whether the id was made for this call, so that a row of this id is of this call.
+    pub id_is_new: bool,
     /// Who carries it out.
     pub provider: Arc<dyn Provider>,
     /// The provider's own name of the model.
@@ -102,7 +104,9 @@ impl Plan {
                 .filter(|given| !given.is_zero() && *given <= LONGEST)
                 .ok_or_else(|| invalid("deadline", "must be above zero and at most a day"))?,
         };
-        let id = match generation_id.filter(|id| !id.is_empty()) {
+        let generation_id = generation_id.filter(|id| !id.is_empty());
+        let id_is_new = generation_id.is_none();
+        let id = match generation_id {
             None => GenerationId::new(),
             Some(id) => id
                 .parse()
@@ -122,6 +126,7 @@ impl Plan {
         let quantities = Quantities::of_request(capability, Params(&params));
         Ok(Self {
             id,
+            id_is_new,
             fingerprint: fingerprint(provider.id(), &model, capability.as_str(), &params),
             estimate: catalog.price(provider.id(), &model, &quantities),
             redacted: redact::redact(&params),

@@ -156,7 +156,12 @@ impl Seam {
     async fn follow(self, plan: Plan, feed: Feed, opened: oneshot::Sender<Result<(), Error>>) {
         let request = plan.open_request();
         // K3: no row, no call.
-        let (row, generation) = match self.inner.ledger.open(&plan.caller, request).await {
+        let (row, generation) = match self
+            .inner
+            .ledger
+            .open(&plan.caller, request, plan.id_is_new)
+            .await
+        {
             Err(error) => {
                 let _ = opened.send(Err(error));
                 return;

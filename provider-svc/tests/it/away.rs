@@ -59,6 +59,18 @@ async fn g_019_without_a_ledger_nothing_is_sent() {
 }
 
 #[tokio::test]
+async fn a_row_whose_opening_was_not_heard_of_is_driven_by_its_call() {
+    let stack = Stack::start().await;
+    stack.ledger.lose("OpenGeneration");
+    let told = stack.run(picture()).await;
+    assert_eq!(told.error.as_ref().map(ToString::to_string), None);
+    assert_eq!(stack.acme.submits(), 1);
+    let rows = stack.rows().await;
+    let statuses: Vec<GenerationStatus> = rows.iter().map(status).collect();
+    assert_eq!(statuses, [GenerationStatus::Completed]);
+}
+
+#[tokio::test]
 async fn g_020_an_outcome_that_cannot_be_told_is_kept_and_delivered_once() {
     let stack = Stack::start().await;
     stack.ledger.cut("CloseGeneration");

@@ -21,6 +21,7 @@ pub struct Tap {
 #[derive(Default)]
 struct Inner {
     down: Mutex<HashSet<&'static str>>,
+    lost: Mutex<HashSet<&'static str>>,
     calls: Mutex<Vec<String>>,
     held: Mutex<HashMap<&'static str, Held>>,
     broken: Mutex<CancellationToken>,
@@ -74,6 +75,9 @@ impl Tap {
                 }
                 let broken = tap.inner.broken.lock().unwrap().clone();
                 let response = transport.ready().await?.call(request).await?;
+                if tap.inner.lost.lock().unwrap().remove(method.as_str()) {
+                    return Ok(Status::unavailable("lost by the test").into_http());
+                }
                 if method != "Follow" {
                     return Ok(response);
                 }
@@ -88,6 +92,11 @@ impl Tap {
     /// Cuts calls of a method; `*` cuts all.
     pub fn cut(&self, method: &'static str) {
         self.inner.down.lock().unwrap().insert(method);
+    }
+
+    /// Loses the next answer of a method, which is carried out.
+    pub fn lose(&self, method: &'static str) {
+        self.inner.lost.lock().unwrap().insert(method);
     }
 
     /// Lets everything through again.

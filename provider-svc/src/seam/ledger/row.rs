@@ -17,8 +17,8 @@ use crate::seam::receipt::Binder;
 use crate::seam::registry::{Stop, StopCause};
 use crate::seam::spool::Write;
 
-/// Pauses between tries to say that the paid request is about to leave; nothing is sent before that is said.
-const MARK_PAUSES: &[Duration] = &[
+/// Pauses between tries to open a row, and to say that the paid request is about to leave; nothing is sent before that.
+pub(super) const PAUSES: &[Duration] = &[
     Duration::from_millis(200),
     Duration::from_secs(1),
     Duration::from_secs(3),
@@ -134,7 +134,7 @@ impl Row {
                 .map_err(WriteError::from)
         };
         let retriable = |error: &WriteError| matches!(error, WriteError::Unavailable(_));
-        match backoff::retry(backoff::fixed(MARK_PAUSES), say, retriable).await {
+        match backoff::retry(backoff::fixed(PAUSES), say, retriable).await {
             Ok(answer) => Ok(!answer.cancelled),
             Err(WriteError::Unavailable(_)) => Err(Error::LedgerUnavailable),
             Err(WriteError::Fenced) => {
