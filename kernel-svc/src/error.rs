@@ -33,6 +33,23 @@ pub enum Error {
     /// The job id was used for another request.
     #[error("job id {0} is already used for another request")]
     JobIdUsed(String),
+    /// The run does not go on.
+    #[error("job {0} is not running")]
+    JobNotRunning(String),
+    /// The run is not suspended.
+    #[error("job {0} is not suspended")]
+    JobNotSuspended(String),
+    /// The input was finished before.
+    #[error("input {0} is finished")]
+    InputFinished(String),
+    /// The node did not answer.
+    #[error("node {node}: {message}")]
+    NodeFailed {
+        /// The node.
+        node: String,
+        /// Why.
+        message: String,
+    },
     /// Another instance drives the run.
     #[error("job {0} is driven by another instance")]
     Fenced(String),
@@ -74,6 +91,10 @@ impl Error {
             Self::InvalidPageToken => (Code::InvalidArgument, reason::INVALID_PAGE_TOKEN),
             Self::MalformedGraph(_) => (Code::InvalidArgument, reason::MALFORMED_GRAPH),
             Self::JobIdUsed(_) => (Code::AlreadyExists, reason::JOB_ID_USED),
+            Self::JobNotRunning(_) => (Code::FailedPrecondition, reason::JOB_NOT_RUNNING),
+            Self::JobNotSuspended(_) => (Code::FailedPrecondition, reason::JOB_NOT_SUSPENDED),
+            Self::InputFinished(_) => (Code::FailedPrecondition, reason::INPUT_FINISHED),
+            Self::NodeFailed { .. } => (Code::Aborted, reason::NODE_FAILED),
             Self::Fenced(_) => (Code::Aborted, reason::FENCED),
             Self::QueueFull(_) => (Code::ResourceExhausted, reason::OVERLOADED),
             Self::Draining => (Code::Unavailable, reason::DRAINING),
@@ -90,9 +111,13 @@ impl From<Error> for Status {
         }
         let mut problem = Problem::new(code, reason, "kernel.atelier", error.to_string());
         match &error {
-            Error::JobNotFound(id) | Error::JobIdUsed(id) | Error::Fenced(id) => {
-                problem = problem.with("job_id", id)
-            }
+            Error::JobNotFound(id)
+            | Error::JobIdUsed(id)
+            | Error::Fenced(id)
+            | Error::JobNotRunning(id)
+            | Error::JobNotSuspended(id) => problem = problem.with("job_id", id),
+            Error::InputFinished(input) => problem = problem.with("input", input),
+            Error::NodeFailed { node, message: _ } => problem = problem.with("node_id", node),
             Error::WorkflowNotFound(id) => problem = problem.with("workflow_id", id),
             Error::NodeTypeNotFound(node_type) => problem = problem.with("node_type", node_type),
             Error::InvalidField { field, wrong } => problem = problem.field(*field, wrong.as_str()),

@@ -62,6 +62,10 @@ pub struct NodeMeta {
     pub primary_output: Option<String>,
     /// Secrets it needs.
     pub required_settings: Vec<String>,
+    /// It runs, and new workflows should not use it.
+    pub deprecated: bool,
+    /// The type that does its work today.
+    pub replaced_by: Option<String>,
 }
 
 /// One input.

@@ -31,6 +31,14 @@ reasons! {
     IDEMPOTENCY_CONFLICT;
     /// The job id was used with another request.
     JOB_ID_USED;
+    /// The run does not go on.
+    JOB_NOT_RUNNING;
+    /// The run is not suspended.
+    JOB_NOT_SUSPENDED;
+    /// The input of the run was finished before.
+    INPUT_FINISHED;
+    /// A node failed, or ended, before it answered.
+    NODE_FAILED;
     /// The graph is not an object with nodes and edges.
     MALFORMED_GRAPH;
     /// Another driver has the row.

@@ -98,6 +98,7 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
         params,
         name,
         options,
+        trigger: None,
     })
 }
 

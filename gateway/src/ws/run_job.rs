@@ -82,6 +82,7 @@ fn message(
         params: Some((&params).into()),
         name: request.text("job_name")?.unwrap_or_default().to_owned(),
         options: Some(options(request, temporary)?),
+        trigger: None,
     })
 }
 

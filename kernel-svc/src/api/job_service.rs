@@ -6,8 +6,10 @@ use atelier_common::identity;
 use atelier_proto::{
     kernel::v1::{
         CancelJobRequest, CancelJobResponse, CheckGraphRequest, CheckGraphResponse, GetJobRequest,
-        GetJobResponse, ListJobsRequest, ListJobsResponse, RunJobRequest, RunJobResponse, WatchJobRequest,
-        WatchJobResponse, WatchStarted, job_service_server::JobService, watch_job_response::Message,
+        GetJobResponse, ListJobsRequest, ListJobsResponse, PushInputRequest, PushInputResponse,
+        ResumeJobRequest, ResumeJobResponse, RunJobRequest, RunJobResponse, SendControlRequest,
+        SendControlResponse, WatchJobRequest, WatchJobResponse, WatchStarted, job_service_server::JobService,
+        watch_job_response::Message,
     },
     value::Map,
 };
@@ -138,5 +140,23 @@ impl JobService for JobApi {
         })?;
         let issues = graph::check(&parsed, self.jobs.registry(), &params);
         Ok(Response::new(CheckGraphResponse { issues }))
+    }
+    async fn push_input(
+        &self,
+        _request: Request<PushInputRequest>,
+    ) -> Result<Response<PushInputResponse>, Status> {
+        Err(Status::unimplemented("not built"))
+    }
+    async fn send_control(
+        &self,
+        _request: Request<SendControlRequest>,
+    ) -> Result<Response<SendControlResponse>, Status> {
+        Err(Status::unimplemented("not built"))
+    }
+    async fn resume_job(
+        &self,
+        _request: Request<ResumeJobRequest>,
+    ) -> Result<Response<ResumeJobResponse>, Status> {
+        Err(Status::unimplemented("not built"))
     }
 }

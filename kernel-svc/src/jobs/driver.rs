@@ -113,6 +113,7 @@ impl Jobs {
             params,
             name,
             options,
+            trigger: _,
         } = request;
         let Some(graph) = graph_json else {
             return Err(match workflow_id {

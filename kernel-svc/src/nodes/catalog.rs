@@ -1,4 +1,6 @@
-//! The metadata of the built-in types, read once from the data file beside this one.
+//! The metadata of the built-in types, read once from the data files in the folder of the same name.
+//!
+//! A file holds the types of a family, one JSON object a line. A type has code (`nodes/`), or it is data only.
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
@@ -10,7 +12,20 @@ use serde_json::Value as Json;
 use crate::node::{Correlation, CorrelationKind, InputMeta, InputMode, NodeMeta, OutputMeta};
 
 /// One JSON object a line.
-const FILE: &str = include_str!("catalog.jsonl");
+const FILES: [&str; 5] = [
+    include_str!("catalog/core.jsonl"),
+    include_str!("catalog/data.jsonl"),
+    include_str!("catalog/media.jsonl"),
+    include_str!("catalog/models.jsonl"),
+    include_str!("catalog/outside.jsonl"),
+];
+
+fn lines() -> impl Iterator<Item = &'static str> {
+    FILES
+        .iter()
+        .flat_map(|file| file.lines())
+        .filter(|line| !line.trim().is_empty())
+}
 
 /// The metadata of a type; `None` when the file does not have it.
 pub(super) fn meta(node_type: &str) -> Option<&'static NodeMeta> {
@@ -21,8 +36,7 @@ pub(super) fn meta(node_type: &str) -> Option<&'static NodeMeta> {
 pub(super) fn all() -> &'static IndexMap<String, NodeMeta> {
     static ALL: OnceLock<IndexMap<String, NodeMeta>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let lines = FILE.lines().filter(|line| !line.trim().is_empty());
-        let read = lines.filter_map(|line| match serde_json::from_str::<Entry>(line) {
+        let read = lines().filter_map(|line| match serde_json::from_str::<Entry>(line) {
             Ok(entry) => Some(NodeMeta::from(entry)),
             Err(error) => {
                 tracing::error!(%error, "a line of the node catalog cannot be read");
@@ -68,6 +82,9 @@ struct Entry {
     primary_output: Option<String>,
     #[serde(default)]
     settings: Vec<String>,
+    #[serde(default)]
+    deprecated: bool,
+    replaced_by: Option<String>,
 }
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -152,6 +169,8 @@ impl From<Entry> for NodeMeta {
             artifact_outputs: entry.artifact_outputs,
             primary_output: entry.primary_output,
             required_settings: entry.settings,
+            deprecated: entry.deprecated,
+            replaced_by: entry.replaced_by,
         }
     }
 }
@@ -213,12 +232,12 @@ mod tests {
 
     #[test]
     fn every_line_is_read_and_says_what_it_does() {
-        assert_eq!(all().len(), FILE.lines().count());
+        assert_eq!(all().len(), lines().count());
         assert!(
-            all().len() > 100,
+            all().len() > 1_000,
             "a catalog that has almost nothing has not been read"
         );
-        for meta in all().values() {
+        for meta in crate::nodes::registry().all() {
             assert!(
                 !meta.title.is_empty() && meta.description.ends_with('.'),
                 "{}",
@@ -259,14 +278,16 @@ mod tests {
         let Ok(theirs) = std::fs::read_to_string(format!("{folder}/node-catalog.jsonl")) else {
             return;
         };
-        let parse = |text: &str| -> IndexMap<String, Json> {
-            let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let parse = |lines: Vec<&str>| -> IndexMap<String, Json> {
             lines
+                .into_iter()
                 .map(|line| serde_json::from_str::<Json>(line).expect("JSON"))
                 .map(|json| (json["type"].as_str().expect("a type").to_owned(), json))
                 .collect()
         };
-        let (ours, theirs) = (parse(FILE), parse(&theirs));
+        let theirs: Vec<&str> = theirs.lines().filter(|line| !line.trim().is_empty()).collect();
+        let (ours, theirs) = (parse(lines().collect()), parse(theirs));
+        assert!(theirs.keys().all(|name| ours.contains_key(name)), "all of them");
         let own = [
             "nodetool.input.AnyInput",
             "nodetool.workflows.base_node.Comment",

@@ -1,9 +1,9 @@
 //! The built-in node types.
 //!
 //! What lives here: the code of each type by family, and [`registry`], which joins it with the metadata of
-//! `catalog.jsonl`. What does not: actors, inboxes and correlation (`run/`), and providers (behind the seam).
+//! `catalog/*.jsonl`. What does not: actors, inboxes and correlation (`run/`), and providers (behind the seam).
 //!
-//! To add a type, give it a line in `catalog.jsonl` and its code in a family's `types()`.
+//! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`.
 
 mod args;
 mod catalog;

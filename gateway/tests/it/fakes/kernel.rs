@@ -174,6 +174,27 @@ impl JobService for Fakes {
             issues: self.issues.lock().expect("lock").clone(),
         }))
     }
+
+    async fn push_input(
+        &self,
+        _request: Request<kernel::PushInputRequest>,
+    ) -> Reply<kernel::PushInputResponse> {
+        Err(tonic::Status::unimplemented("not scripted"))
+    }
+
+    async fn send_control(
+        &self,
+        _request: Request<kernel::SendControlRequest>,
+    ) -> Reply<kernel::SendControlResponse> {
+        Err(tonic::Status::unimplemented("not scripted"))
+    }
+
+    async fn resume_job(
+        &self,
+        _request: Request<kernel::ResumeJobRequest>,
+    ) -> Reply<kernel::ResumeJobResponse> {
+        Err(tonic::Status::unimplemented("not scripted"))
+    }
 }
 
 #[tonic::async_trait]
