@@ -39,6 +39,9 @@ pub enum Error {
     /// The run is not suspended.
     #[error("job {0} is not suspended")]
     JobNotSuspended(String),
+    /// Too many inputs of the run wait to be taken.
+    #[error("too many inputs are waiting ({0})")]
+    InputsFull(u64),
     /// The input was finished before.
     #[error("input {0} is finished")]
     InputFinished(String),
@@ -96,7 +99,7 @@ impl Error {
             Self::InputFinished(_) => (Code::FailedPrecondition, reason::INPUT_FINISHED),
             Self::NodeFailed { .. } => (Code::Aborted, reason::NODE_FAILED),
             Self::Fenced(_) => (Code::Aborted, reason::FENCED),
-            Self::QueueFull(_) => (Code::ResourceExhausted, reason::OVERLOADED),
+            Self::QueueFull(_) | Self::InputsFull(_) => (Code::ResourceExhausted, reason::OVERLOADED),
             Self::Draining => (Code::Unavailable, reason::DRAINING),
             Self::Store(_) | Self::Database(_) => (Code::Unavailable, reason::DATABASE_UNAVAILABLE),
             Self::DamagedLog | Self::Died => (Code::Internal, reason::INTERNAL),
@@ -124,6 +127,7 @@ impl From<Error> for Status {
             Error::InvalidPageToken => problem = problem.field("page_token", "not a token of this list"),
             Error::MalformedGraph(wrong) => problem = problem.field("graph", wrong.as_str()),
             Error::QueueFull(waiting) => problem = problem.with("waiting", waiting),
+            Error::InputsFull(waiting) => problem = problem.with("waiting", waiting),
             Error::Draining | Error::DamagedLog | Error::Store(_) | Error::Database(_) | Error::Died => {}
         }
         problem.into()

@@ -9,7 +9,7 @@ use atelier_proto::{
 };
 use tokio::sync::mpsc;
 
-use crate::node::NodeError;
+use crate::{node::NodeError, run::Suspension};
 
 /// One bare event of a run.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub enum Event {
         outputs: Option<Map>,
         /// What is wrong with the graph.
         issues: Vec<Issue>,
+        /// With a suspended run: the node that waits, and its state.
+        suspension: Option<Box<Suspension>>,
     },
     /// The run waits for a slot.
     Queued {
@@ -59,6 +61,15 @@ pub enum Event {
         properties: Option<Map>,
         /// Generations of the invocation.
         generation_ids: Vec<String>,
+    },
+    /// All that an invocation emitted, kept for a later process only. Comes before the commit of the invocation.
+    Frames {
+        /// The node.
+        node: Arc<NodeLabel>,
+        /// Key of the invocation: lineage and ordinal.
+        invocation: String,
+        /// Values by handle, in order.
+        frames: Arc<[Map]>,
     },
     /// Something to show right now.
     Output {

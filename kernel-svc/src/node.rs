@@ -155,6 +155,11 @@ pub trait Executor: Send + Sync {
     fn offers(&self) -> Offers {
         Offers::default()
     }
+    /// Whether the frames of a finished invocation are kept for a later process of the run. Code that gives the same again,
+    /// at no cost and without effects, says no and runs again.
+    fn remembered(&self) -> bool {
+        true
+    }
     /// Called for every node, in graph order, before anything runs.
     async fn initialize(&mut self, _ctx: &Context) -> Result<(), NodeError> {
         Ok(())

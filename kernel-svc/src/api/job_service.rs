@@ -143,20 +143,33 @@ impl JobService for JobApi {
     }
     async fn push_input(
         &self,
-        _request: Request<PushInputRequest>,
+        request: Request<PushInputRequest>,
     ) -> Result<Response<PushInputResponse>, Status> {
-        Err(Status::unimplemented("not built"))
+        let caller = identity::caller(&request)?;
+        let created = self.jobs.push(&caller, request.into_inner()).await?;
+        Ok(Response::new(PushInputResponse { created }))
     }
     async fn send_control(
         &self,
-        _request: Request<SendControlRequest>,
+        request: Request<SendControlRequest>,
     ) -> Result<Response<SendControlResponse>, Status> {
-        Err(Status::unimplemented("not built"))
+        let caller = identity::caller(&request)?;
+        let outputs = self.jobs.control(&caller, request.into_inner()).await?;
+        Ok(Response::new(SendControlResponse {
+            outputs: outputs.map(|outputs| (&outputs).into()),
+        }))
     }
     async fn resume_job(
         &self,
-        _request: Request<ResumeJobRequest>,
+        request: Request<ResumeJobRequest>,
     ) -> Result<Response<ResumeJobResponse>, Status> {
-        Err(Status::unimplemented("not built"))
+        let caller = identity::caller(&request)?;
+        let ResumeJobRequest { job_id, state } = request.into_inner();
+        let state = Map::try_from(state.unwrap_or_default()).map_err(|error| Error::InvalidField {
+            field: "state",
+            wrong: error.to_string(),
+        })?;
+        let job = self.jobs.resume(&caller, &job_id, state).await?;
+        Ok(Response::new(ResumeJobResponse { job: Some(job) }))
     }
 }

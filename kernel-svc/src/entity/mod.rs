@@ -53,6 +53,16 @@ pub mod jobs {
         pub lease_until: i64,
         /// When somebody first asked to cancel it.
         pub cancel_requested_at: Option<i64>,
+        /// The event that starts it, a `TriggerEvent`.
+        pub trigger_event: Option<Vec<u8>>,
+        /// What it waits for, a `MapValue`; with a suspended run.
+        pub suspension: Option<Vec<u8>>,
+        /// States that nodes were resumed with, by node id, a `MapValue`.
+        pub resume: Option<Vec<u8>>,
+        /// How often it was taken up since it last committed an artifact.
+        pub adoptions: i64,
+        /// Artifacts it had when it was last taken up.
+        pub adopted_artifacts: i64,
     }
     /// None.
     #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
@@ -108,6 +118,69 @@ pub mod artifacts {
         pub published: bool,
         /// The event as committed, a `JobEvent` without number, while its media are being saved.
         pub event: Option<Vec<u8>>,
+    }
+    /// None.
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+    impl ActiveModelBehavior for ActiveModel {}
+}
+/// What finished invocations emitted, where the log alone cannot tell it.
+pub mod frames {
+    use sea_orm::entity::prelude::*;
+
+    /// One finished invocation.
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+    #[sea_orm(table_name = "job_frames")]
+    pub struct Model {
+        /// The run.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub job_key: String,
+        /// The node.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub node_id: String,
+        /// Key of the invocation: lineage and ordinal.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub invocation: String,
+        /// Its frames in order, a `ListValue` of maps.
+        pub frames: Vec<u8>,
+    }
+    /// None.
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+    impl ActiveModelBehavior for ActiveModel {}
+}
+/// What came from outside while a run went on.
+pub mod inputs {
+    use sea_orm::entity::prelude::*;
+
+    /// A pushed value, the end of an input, or a control event.
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+    #[sea_orm(table_name = "job_inputs")]
+    pub struct Model {
+        /// The run.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub job_key: String,
+        /// Place in the order of arrival, from 1.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub n: i64,
+        /// The caller's name for it, unique in the run.
+        pub input_id: String,
+        /// `push` or `control`.
+        pub kind: String,
+        /// The input, or the controlled node.
+        pub name: String,
+        /// Only along the edges of this output.
+        pub handle: Option<String>,
+        /// A `Value`, or the event's properties as a `MapValue`.
+        pub payload: Option<Vec<u8>>,
+        /// Whether the input ends with it.
+        pub finish: bool,
+        /// Whether the run has taken it.
+        pub done: bool,
+        /// Why the run refused it.
+        pub error: Option<String>,
+        /// Outputs of the event's invocation, a `MapValue`.
+        pub outcome: Option<Vec<u8>>,
     }
     /// None.
     #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -43,20 +43,27 @@ impl Admission {
             waiting,
         }
     }
-    /// Asks for a slot.
+    /// Asks for a slot. Of callers that come at once a few more than may wait can be let in.
     ///
     /// # Errors
     /// [`Error::QueueFull`].
     pub fn enter(&self, user: &str) -> Result<Ticket, Error> {
-        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
-        let (running, waiting) = users
-            .get(user)
-            .map_or((0, 0), |entry| (entry.running, entry.waiting.len()));
-        let free = running < self.slots;
-        if !free && waiting >= self.waiting {
-            return Err(Error::QueueFull(waiting));
+        let waits = {
+            let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+            let (running, waiting) = users
+                .get(user)
+                .map_or((0, 0), |entry| (entry.running, entry.waiting.len()));
+            (running >= self.slots).then_some(waiting)
+        };
+        match waits {
+            Some(waiting) if waiting >= self.waiting => Err(Error::QueueFull(waiting)),
+            Some(_) | None => Ok(self.queue(user)),
         }
+    }
+    fn queue(&self, user: &str) -> Ticket {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = users.entry(user.to_owned()).or_default();
+        let free = entry.running < self.slots;
         let number = entry.next;
         entry.next += 1;
         let (sender, place) = watch::channel(if free { 0 } else { entry.waiting.len() + 1 });
@@ -65,12 +72,17 @@ impl Admission {
         } else {
             entry.waiting.push_back((number, sender))
         }
-        Ok(Ticket {
+        Ticket {
             admission: self.clone(),
             user: user.to_owned(),
             number,
             place,
-        })
+        }
+    }
+    /// Asks for a slot for a run that was admitted before: it may wait, and no queue is too full for it.
+    #[must_use]
+    pub fn enter_again(&self, user: &str) -> Ticket {
+        self.queue(user)
     }
     fn leave(&self, user: &str, number: u64) {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);

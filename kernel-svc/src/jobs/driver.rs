@@ -1,6 +1,6 @@
-//! Driving runs: record, wait for a slot, run the graph beside its relay, end.
+//! Runs as their callers see them: start, cancel, look. What drives them is in `drive.rs`.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use atelier_common::{clock::Clock, component::Deps, db::GroupCommit, identity::Caller, tasks::Tasks};
 use atelier_proto::{
@@ -8,29 +8,25 @@ use atelier_proto::{
     value::Map,
 };
 use dashmap::DashMap;
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
 use super::{
-    Admission, Store, Ticket, is_terminal, status_of,
+    Admission, Store,
+    drive::{Running, Work},
+    is_terminal, status_of,
     store::{NewJob, to_proto},
 };
 use crate::{
     entity::jobs::Model,
     error::Error,
     event::Event,
-    graph::{self, LoadOptions},
+    graph,
     log::{Append, Live, LiveJobs},
     node::Registry,
-    relay::{Identity, Relay, Saver},
     run,
-    services::{Clients, JobServices},
+    services::Clients,
     settings::Settings,
 };
 
-/// Events between a run's actors and its relay. Full: the relay is behind, and the actors wait.
-const EVENTS: usize = 1_024;
 /// Longest job id, in bytes.
 const MAX_JOB_ID: usize = 128;
 
@@ -45,9 +41,9 @@ pub struct Jobs {
     pub(super) clock: Clock,
     pub(super) instance: Arc<str>,
     pub(super) settings: Arc<Settings>,
-    admission: Admission,
-    running: Arc<DashMap<String, CancellationToken>>,
-    tasks: Tasks,
+    pub(super) admission: Admission,
+    pub(super) running: Arc<DashMap<String, Running>>,
+    pub(super) tasks: Tasks,
 }
 /// A run that was asked for.
 pub struct Started {
@@ -113,7 +109,7 @@ impl Jobs {
             params,
             name,
             options,
-            trigger: _,
+            trigger,
         } = request;
         let Some(graph) = graph_json else {
             return Err(match workflow_id {
@@ -156,6 +152,7 @@ impl Jobs {
                 options: &options,
                 owner: &jobs.instance,
                 lease_until: jobs.lease_until(),
+                trigger: trigger.as_ref(),
             };
             // Before asking for a slot: a repeat needs none, and is answered when all are taken.
             if let Some(row) = jobs.store.find_repeated(&caller, &new).await? {
@@ -168,161 +165,20 @@ impl Jobs {
             let (row, created) = jobs.store.insert(&caller, new).await?;
             let job = to_proto(row.clone(), false)?;
             if created {
-                jobs.spawn(caller, row, parsed, values, options, ticket);
+                let work = Work {
+                    caller,
+                    row,
+                    graph: parsed,
+                    params: values,
+                    options,
+                };
+                jobs.spawn(work, ticket, None);
             }
             Ok(Started { job, created })
         });
         started.await.map_err(|_| Error::Died)?
     }
-    pub(super) fn lease_until(&self) -> i64 {
-        let lease = i64::try_from(self.settings.lease.as_micros()).unwrap_or(i64::MAX);
-        self.store.now().saturating_add(lease)
-    }
-    fn spawn(
-        &self,
-        caller: Caller,
-        row: Model,
-        graph: serde_json::Value,
-        params: Map,
-        options: RunOptions,
-        ticket: Ticket,
-    ) {
-        // Not the process's token: a process that goes down interrupts a run, it does not cancel it.
-        let cancel = CancellationToken::new();
-        let live = Arc::new(Live::new(0));
-        let driven = Driven {
-            jobs: self.clone(),
-            key: row.job_key.clone(),
-            live: Arc::clone(&live),
-        };
-        self.live.insert(&row.job_key, Arc::clone(&live));
-        self.running.insert(row.job_key.clone(), cancel.clone());
-        let jobs = self.clone();
-        let span = tracing::info_span!("run", job_id = row.job_id);
-        let drive = async move {
-            let _driven = driven;
-            let outcome = jobs
-                .drive(caller, &row, live, graph, params, options, ticket, cancel)
-                .await;
-            if let Err(error) = outcome {
-                tracing::error!(error = &error as &dyn std::error::Error, "a run was lost");
-            }
-        };
-        drop(self.tasks.spawn("job", drive.instrument(span)));
-    }
-    #[expect(clippy::too_many_arguments, reason = "all that a run is made of")]
-    async fn drive(
-        &self,
-        caller: Caller,
-        row: &Model,
-        live: Arc<Live>,
-        graph: serde_json::Value,
-        params: Map,
-        options: RunOptions,
-        ticket: Ticket,
-        cancel: CancellationToken,
-    ) -> Result<(), Error> {
-        let relay = self.relay(&caller, row, options, live);
-        let (events, inbox) = mpsc::channel(EVENTS);
-        // A run whose events nobody records must not go on to spend; a panic of the relay counts.
-        let stop = cancel.clone().drop_guard();
-        let pump = self.tasks.spawn("relay", async move {
-            let outcome = relay.pump(inbox).await;
-            if outcome.is_ok() {
-                drop(stop.disarm());
-            }
-            outcome
-        });
-        metrics::gauge!(crate::metrics::RUNNING).increment(1.0);
-        if let Some(_slot) = wait_for_slot(ticket, &events, &cancel).await {
-            self.execute(caller, row, graph, params, &options, events, cancel)
-                .await;
-        } else {
-            drop(events);
-        }
-        metrics::gauge!(crate::metrics::RUNNING).decrement(1.0);
-        pump.await.map_err(|_| Error::Died)?
-    }
-    #[expect(clippy::too_many_arguments, reason = "all that a run is made of")]
-    async fn execute(
-        &self,
-        caller: Caller,
-        row: &Model,
-        graph: serde_json::Value,
-        params: Map,
-        options: &RunOptions,
-        events: mpsc::Sender<Event>,
-        cancel: CancellationToken,
-    ) {
-        let strict = LoadOptions {
-            strict: true,
-            ..LoadOptions::default()
-        };
-        let graph = match graph::load(&graph, &self.registry, &strict) {
-            Ok(graph) => graph,
-            Err(_) => {
-                // Everything that is wrong, not only what cannot be loaded.
-                let issues = graph::check(&graph, &self.registry, &params);
-                let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
-                let error = Some(texts.join("; "));
-                // The relay lives as long as the sender.
-                let _ = events.send(ended(JobStatus::Running, None, None)).await;
-                let (status, error_code, outputs) = (JobStatus::Failed, None, None);
-                let _ = events
-                    .send(Event::Job {
-                        status,
-                        error,
-                        error_code,
-                        outputs,
-                        issues,
-                    })
-                    .await;
-                return;
-            }
-        };
-        let spec = run::RunSpec {
-            job_id: row.job_id.as_str().into(),
-            workflow_id: row.workflow_id.as_deref().map(Into::into),
-            graph,
-            params,
-            options: self.engine_options(options),
-            registry: Arc::clone(&self.registry),
-            services: Arc::new(JobServices::new(self.clients.clone(), caller)),
-            events,
-            cancel,
-            probe: None,
-        };
-        run::run(spec).await;
-    }
-    pub(super) fn relay(&self, caller: &Caller, row: &Model, options: RunOptions, live: Arc<Live>) -> Relay {
-        let identity = Identity {
-            job_key: row.job_key.clone(),
-            job_id: row.job_id.clone(),
-            workflow_id: row.workflow_id.clone(),
-            owner: self.instance.to_string(),
-        };
-        let saver = Saver::new(
-            self.clients.assets.clone(),
-            self.clients.signer.clone(),
-            caller.clone(),
-        );
-        let (registry, commits, clock) = (
-            Arc::clone(&self.registry),
-            self.commits.clone(),
-            self.clock.clone(),
-        );
-        Relay::new(
-            identity,
-            options,
-            registry,
-            commits,
-            live,
-            saver,
-            clock,
-            row.last_seq,
-        )
-    }
-    fn engine_options(&self, options: &RunOptions) -> run::RunOptions {
+    pub(super) fn engine_options(&self, options: &RunOptions) -> run::RunOptions {
         let buffer_limit = usize::try_from(options.buffer_limit)
             .ok()
             .filter(|limit| *limit > 0);
@@ -340,15 +196,13 @@ impl Jobs {
     pub async fn cancel(&self, caller: &Caller, job_id: &str) -> Result<(bool, Job), Error> {
         let row = self.store.get(caller, job_id).await?;
         let cancelled = !is_terminal(&row.status) && self.store.note_cancel(&row.job_key).await?;
-        if let Some(token) = self.running.get(&row.job_key) {
-            token.cancel();
-        }
+        self.trip(&row.job_key);
         Ok((cancelled, to_proto(row, false)?))
     }
     /// Cancels what this process drives and others asked to cancel.
     pub(super) fn trip(&self, job_key: &str) {
-        if let Some(token) = self.running.get(job_key) {
-            token.cancel();
+        if let Some(running) = self.running.get(job_key) {
+            running.cancel.cancel();
         }
     }
     /// Keys of the runs that this process drives.
@@ -374,27 +228,6 @@ pub fn read_graph(text: &str) -> Result<serde_json::Value, Error> {
     graph::load::parse(&graph, &mut issues).map_err(|issue| Error::MalformedGraph(issue.message))?;
     Ok(graph)
 }
-/// Waits for a slot and tells the place meanwhile; `None` when the run was cancelled first.
-async fn wait_for_slot(
-    mut ticket: Ticket,
-    events: &mpsc::Sender<Event>,
-    cancel: &CancellationToken,
-) -> Option<Ticket> {
-    let mut place = ticket.place();
-    while place > 0 {
-        let position = u32::try_from(place).unwrap_or(u32::MAX);
-        // The relay lives as long as the sender.
-        let _ = events.send(Event::Queued { position }).await;
-        match cancel.run_until_cancelled(ticket.changed()).await {
-            Some(next) => place = next,
-            None => {
-                let _ = events.send(ended(JobStatus::Cancelled, None, None)).await;
-                return None;
-            }
-        }
-    }
-    Some(ticket)
-}
 /// An event of the run without results.
 pub(super) fn ended(status: JobStatus, error: Option<String>, error_code: Option<&str>) -> Event {
     let error_code = error_code.map(ToOwned::to_owned);
@@ -404,24 +237,10 @@ pub(super) fn ended(status: JobStatus, error: Option<String>, error_code: Option
         error_code,
         outputs: None,
         issues: Vec::new(),
+        suspension: None,
     }
 }
 /// Whether a row says that its run goes on.
 pub(super) fn goes_on(row: &Model) -> bool {
     matches!(status_of(&row.status), JobStatus::Queued | JobStatus::Running)
-}
-/// Pause between renewals of the leases of runs.
-pub(super) const RENEW: Duration = Duration::from_secs(5);
-/// A run that is driven here, until it is dropped: also by a panic, after which its lease must end.
-struct Driven {
-    jobs: Jobs,
-    key: String,
-    live: Arc<Live>,
-}
-impl Drop for Driven {
-    fn drop(&mut self) {
-        self.jobs.running.remove(&self.key);
-        self.jobs.live.remove(&self.key);
-        self.live.leave();
-    }
 }

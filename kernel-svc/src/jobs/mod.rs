@@ -3,7 +3,10 @@
 //! What does not live here: how a graph runs (`run/`) and what is shown of it (`relay/`, `log/`).
 
 mod admission;
+mod drive;
 mod driver;
+mod inputs;
+mod leases;
 mod recovery;
 mod store;
 

@@ -1,30 +1,42 @@
-//! Runs whose process died: their committed artifacts are shown, then they end as failed, with the reason.
+//! Taking runs up: those whose process died, and those that were suspended and go on.
 //!
-//! Also the lease that tells the living from the dead, and cancels that another replica took.
+//! What the log and the journal hold is read; the graph runs again beside it: finished invocations answer from the journal,
+//! what was asked of providers is found again by its key, everything else runs. Nothing is said twice.
 
 use std::sync::Arc;
 
 use atelier_common::{identity::Caller, tasks::Tasks};
-use atelier_proto::kernel::v1::{JobStatus, RunOptions};
+use atelier_proto::{
+    common::v1::MapValue,
+    kernel::v1::{Job, JobStatus, RunOptions},
+    value::{Map, Value},
+};
 use prost::Message;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, sea_query::Expr};
 
-use super::driver::{Jobs, RENEW, ended, goes_on};
+use super::{
+    Jobs, Ticket,
+    drive::{Begun, Work},
+    driver::{ended, read_graph},
+    store::to_proto,
+};
 use crate::{
     entity::jobs::{Column, Entity, Model},
     error::Error,
-    log::{Live, unpublished},
+    log::{Live, Past, unpublished},
+    relay::{Relay, Said},
 };
 
 /// Runs that one pass looks at.
 const BATCH: u64 = 100;
-/// Keys in one statement; both engines bound the number of parameters.
-const KEYS: usize = 500;
-/// What a run says that was lost with its process.
-const LOST: &str = "the process that ran this job ended before the job did";
+/// How often a run is taken up without a new artifact before it is given up: it may be what kills its processes.
+const MAX_ADOPTIONS: i64 = 25;
+/// What a run says that is lost with its processes.
+const LOST: &str = "the processes that ran this job ended before the job did, again and again";
 
 impl Jobs {
-    /// Ends the runs that no process drives any more. `all_others_dead`: leases of other instances count for nothing.
+    /// Takes up the runs that no process drives any more. `all_others_dead`: leases of other instances count for nothing.
+    /// Gives how many.
     ///
     /// # Errors
     /// Store errors.
@@ -39,17 +51,17 @@ impl Jobs {
                     continue;
                 }
                 let job_id = row.job_id.clone();
-                // One that cannot be ended must not keep the others from it; it is looked at again when its lease ends.
-                match self.end_lost(row).await {
+                // One that cannot be taken up must not keep the others from it; it is looked at again when its lease ends.
+                match Box::pin(self.take_up(row)).await {
                     Ok(()) => {
-                        tracing::info!(job_id, "a run was lost with its process");
+                        tracing::info!(job_id, "a run of a process that is gone was taken up");
                         recovered += 1;
                     }
                     Err(error) => {
                         tracing::error!(
                             job_id,
                             error = &error as &dyn std::error::Error,
-                            "a lost run cannot be ended"
+                            "a run cannot be taken up"
                         );
                     }
                 }
@@ -78,10 +90,17 @@ impl Jobs {
     }
     /// Takes a run over; false when another process was faster.
     async fn claim(&self, row: &Model) -> Result<bool, Error> {
+        let adoptions = if row.artifact_count > row.adopted_artifacts {
+            1
+        } else {
+            row.adoptions + 1
+        };
         let tx = self.store.db().begin().await?;
         let mut update = Entity::update_many()
             .col_expr(Column::Owner, Expr::value(self.instance.as_ref()))
             .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
+            .col_expr(Column::Adoptions, Expr::value(adoptions))
+            .col_expr(Column::AdoptedArtifacts, Expr::value(row.artifact_count))
             .filter(Column::JobKey.eq(&row.job_key))
             .filter(Column::LeaseUntil.eq(row.lease_until));
         update = match &row.owner {
@@ -92,78 +111,136 @@ impl Jobs {
         tx.commit().await?;
         Ok(claimed)
     }
-    async fn end_lost(&self, row: Model) -> Result<(), Error> {
+    /// Goes on with a run that this process has claimed.
+    async fn take_up(&self, row: Model) -> Result<(), Error> {
+        // Between the look and the claim its owner may have recorded more.
+        let row = Entity::find_by_id(&row.job_key)
+            .one(self.store.db().read())
+            .await?
+            .ok_or_else(|| Error::JobNotFound(row.job_id.clone()))?;
+        if row.adoptions > MAX_ADOPTIONS || read_graph(&row.graph).is_err() {
+            return self.end_lost(row).await;
+        }
+        let ticket = self.admission.enter_again(&row.user_id);
+        self.go_on(row, ticket).await
+    }
+    /// Reads what is there of a run, and drives it from there.
+    async fn go_on(&self, row: Model, ticket: Ticket) -> Result<(), Error> {
+        let (work, mut relay, live) = self.continued(row)?;
+        let db = self.store.db();
+        let recorded = unpublished(db, &work.row.job_key).await?;
+        relay.publish_recorded(recorded).await?;
+        let mut said = Said::default();
+        let past = Past::read(db, &work.row.job_key, |event| said.note(event)).await?;
+        let relay = relay.after(&past, said);
+        let resume = decode(work.row.resume.as_deref())?;
+        let begun = Begun {
+            relay,
+            live,
+            journal: past.journal,
+            resume,
+        };
+        self.spawn(work, ticket, Some(begun));
+        Ok(())
+    }
+    fn resumed_relay(&self, row: &Model) -> Result<(Caller, RunOptions, Relay, Arc<Live>), Error> {
         let caller = Caller {
             user_id: row.user_id.clone(),
             scopes: Vec::new(),
         };
         let options = RunOptions::decode(row.options.as_slice()).map_err(|_| Error::DamagedLog)?;
-        let recorded = unpublished(self.store.db(), &row.job_key).await?;
-        let mut relay = self.relay(&caller, &row, options, Arc::new(Live::new(row.last_seq)));
-        relay.publish_recorded(recorded).await?;
-        let cancelled = row.cancel_requested_at.is_some();
-        let event = if cancelled {
-            ended(JobStatus::Cancelled, None, None)
-        } else {
-            ended(JobStatus::Failed, Some(LOST.to_owned()), Some("INTERRUPTED"))
+        let live = Arc::new(Live::new(row.last_seq));
+        let relay = self.relay(&caller, row, options, Arc::clone(&live));
+        Ok((caller, options, relay, live))
+    }
+    fn continued(&self, row: Model) -> Result<(Work, Relay, Arc<Live>), Error> {
+        let (caller, options, relay, live) = self.resumed_relay(&row)?;
+        let work = Work {
+            graph: read_graph(&row.graph)?,
+            params: decode(Some(&row.params))?,
+            caller,
+            row,
+            options,
         };
+        Ok((work, relay, live))
+    }
+    /// Ends a run that nobody can run.
+    async fn end_lost(&self, row: Model) -> Result<(), Error> {
+        let recorded = unpublished(self.store.db(), &row.job_key).await?;
+        let (_, _, mut relay, _) = self.resumed_relay(&row)?;
+        relay.publish_recorded(recorded).await?;
+        let event = ended(JobStatus::Failed, Some(LOST.to_owned()), Some("INTERRUPTED"));
         relay.commit(&mut vec![event]).await
     }
-    /// Renews leases and takes cancels from other replicas, until `tasks` is told to stop. Waits for nothing else: a lease
-    /// that ends gives a run that is well to another replica.
-    pub async fn keep_leases(&self, tasks: &Tasks) {
-        let (stop, mut tick) = (tasks.token(), ticks());
-        while stop.run_until_cancelled(tick.tick()).await.is_some() {
-            if let Err(error) = self.renew().await {
-                tracing::warn!(
-                    error = &error as &dyn std::error::Error,
-                    "leases of runs could not be renewed"
-                );
-            }
-        }
-    }
-    /// Ends lost runs, until `tasks` is told to stop.
+    /// Takes lost runs up, until `tasks` is told to stop.
     pub async fn keep_recovering(&self, tasks: &Tasks) {
-        let (stop, mut tick) = (tasks.token(), ticks());
+        let (stop, mut tick) = (tasks.token(), self.ticks());
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
             if let Err(error) = self.recover(false).await {
                 tracing::warn!(
                     error = &error as &dyn std::error::Error,
-                    "lost runs could not be ended"
+                    "lost runs could not be taken up"
                 );
             }
         }
     }
-    async fn renew(&self) -> Result<(), Error> {
-        let driven = self.driven();
-        if driven.is_empty() {
-            return Ok(());
+    /// Goes on with a suspended run of the caller; `state` is merged over the saved state of the node that waits.
+    ///
+    /// # Errors
+    /// [`Error::JobNotFound`], [`Error::JobNotSuspended`], [`Error::QueueFull`], [`Error::Draining`]; store errors.
+    pub async fn resume(&self, caller: &Caller, job_id: &str, state: Map) -> Result<Job, Error> {
+        if self.tasks.token().is_cancelled() {
+            return Err(Error::Draining);
         }
+        let row = self.store.get(caller, job_id).await?;
+        let suspended = || Error::JobNotSuspended(job_id.to_owned());
+        let waits = decode(row.suspension.as_deref())?;
+        let node = waits.get("node_id").and_then(Value::as_str);
+        let (Some(node), "suspended") = (node, row.status.as_str()) else {
+            return Err(suspended());
+        };
+        let mut saved = match waits.get("state") {
+            Some(Value::Map(saved)) => Map::clone(saved),
+            _ => Map::new(),
+        };
+        saved.extend(state);
+        let mut resume = decode(row.resume.as_deref())?;
+        resume.insert(node.to_owned(), Value::map(saved));
+        let ticket = self.admission.enter(&caller.user_id)?;
         let tx = self.store.db().begin().await?;
-        // Only what is driven: the lease of a run that was lost here must end.
-        for keys in driven.chunks(KEYS) {
-            Entity::update_many()
-                .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
-                .filter(Column::Owner.eq(self.instance.as_ref()))
-                .filter(Column::JobKey.is_in(keys))
-                .exec(&*tx)
-                .await?;
-        }
+        let woken = Entity::update_many()
+            .col_expr(Column::Status, Expr::value("running"))
+            .col_expr(Column::Owner, Expr::value(self.instance.as_ref()))
+            .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
+            .col_expr(Column::Suspension, Expr::value(Option::<Vec<u8>>::None))
+            .col_expr(
+                Column::Resume,
+                Expr::value(MapValue::from(&resume).encode_to_vec()),
+            )
+            .filter(Column::JobKey.eq(&row.job_key))
+            .filter(Column::Status.eq("suspended"))
+            .exec(&*tx)
+            .await?
+            .rows_affected
+            == 1;
         tx.commit().await?;
-        let asked = Entity::find()
-            .filter(Column::Owner.eq(self.instance.as_ref()))
-            .filter(Column::Status.is_in(["queued", "running"]))
-            .filter(Column::CancelRequestedAt.is_not_null())
-            .all(self.store.db().read())
-            .await?;
-        for row in asked.iter().filter(|row| goes_on(row)) {
-            self.trip(&row.job_key);
+        if !woken {
+            return Err(suspended());
         }
-        Ok(())
+        let row = self.store.get(caller, job_id).await?;
+        let job = to_proto(row.clone(), false)?;
+        // In a task of its own, so that a caller who leaves now loses nothing; otherwise its lease would have to end first.
+        let jobs = self.clone();
+        let going = self.tasks.spawn(
+            "job-resume",
+            async move { Box::pin(jobs.go_on(row, ticket)).await },
+        );
+        going.await.map_err(|_| Error::Died)??;
+        Ok(job)
     }
 }
-fn ticks() -> tokio::time::Interval {
-    let mut tick = tokio::time::interval(RENEW);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    tick
+fn decode(map: Option<&[u8]>) -> Result<Map, Error> {
+    let Some(bytes) = map else { return Ok(Map::new()) };
+    let map = MapValue::decode(bytes).map_err(|_| Error::DamagedLog)?;
+    Map::try_from(map).map_err(|_| Error::DamagedLog)
 }

@@ -3,7 +3,7 @@
 use atelier_common::{clock::Clock, db::Db, identity::Caller};
 use atelier_proto::{
     common::v1::MapValue,
-    kernel::v1::{Issue, Job, JobStatus, ListJobsRequest, RunOptions},
+    kernel::v1::{Issue, Job, JobStatus, ListJobsRequest, RunOptions, TriggerEvent},
     time,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -49,6 +49,8 @@ pub struct NewJob<'a> {
     pub owner: &'a str,
     /// Until when, in microseconds.
     pub lease_until: i64,
+    /// The event that starts it.
+    pub trigger: Option<&'a TriggerEvent>,
 }
 impl NewJob<'_> {
     fn fingerprint(&self) -> String {
@@ -61,6 +63,9 @@ impl NewJob<'_> {
             hash.update(&part.len().to_be_bytes()).update(part);
         }
         hash.update(self.workflow_id.unwrap_or_default().as_bytes());
+        if let Some(trigger) = self.trigger {
+            hash.update(&trigger.encode_to_vec());
+        }
         hash.finalize().to_hex().to_string()
     }
 }
@@ -116,6 +121,11 @@ impl Store {
             owner: Set(Some(new.owner.to_owned())),
             lease_until: Set(new.lease_until),
             cancel_requested_at: Set(None),
+            trigger_event: Set(new.trigger.map(Message::encode_to_vec)),
+            suspension: Set(None),
+            resume: Set(None),
+            adoptions: Set(0),
+            adopted_artifacts: Set(0),
         };
         // One statement decides between callers that come at once; whoever loses reads the winner's row.
         let conflict = OnConflict::columns([Column::UserId, Column::JobId])
@@ -207,6 +217,19 @@ impl Store {
             .map(|row| write_token(row, &filter))
             .unwrap_or_default();
         Ok(Page { rows, next })
+    }
+    /// Whether a run has ended, or is gone.
+    ///
+    /// # Errors
+    /// Store errors.
+    pub async fn ended(&self, job_key: &str) -> Result<bool, Error> {
+        let status: Option<String> = Entity::find_by_id(job_key)
+            .select_only()
+            .column(Column::Status)
+            .into_tuple()
+            .one(self.db.read())
+            .await?;
+        Ok(status.is_none_or(|status| super::is_terminal(&status)))
     }
     /// Notes that somebody asked to cancel a run that goes on; the first one counts: whether it was this one.
     ///
@@ -305,6 +328,11 @@ pub fn to_proto(row: Model, with_graph: bool) -> Result<Job, Error> {
         owner: _,
         lease_until: _,
         cancel_requested_at: _,
+        trigger_event: _,
+        suspension: _,
+        resume: _,
+        adoptions: _,
+        adopted_artifacts: _,
     } = row;
     let duration = finished_at
         .zip(started_at)

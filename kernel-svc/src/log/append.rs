@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use sea_orm::{
     ActiveValue::Set,
     ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
-    sea_query::{Expr, ExprTrait},
+    sea_query::{Expr, ExprTrait, OnConflict},
 };
 
 use crate::{
-    entity::{artifacts, jobs, segments},
+    entity::{artifacts, frames, jobs, segments},
     error::Error,
     jobs::is_terminal,
 };
@@ -38,6 +38,16 @@ pub struct ArtifactRow {
     /// The event as committed, while its media are being saved; `None` when it is published by this very append.
     pub event: Option<Vec<u8>>,
 }
+/// What a finished invocation emitted, for a later process of the run.
+#[derive(Debug, Clone)]
+pub struct FramesRow {
+    /// The node.
+    pub node_id: String,
+    /// Key of the invocation.
+    pub invocation: String,
+    /// The frames, a `ListValue`.
+    pub frames: Vec<u8>,
+}
 /// What changes on the run's row.
 #[derive(Debug, Clone, Default)]
 pub struct JobPatch {
@@ -51,6 +61,8 @@ pub struct JobPatch {
     pub issues: Option<String>,
     /// Results, a `MapValue`.
     pub outputs: Option<Vec<u8>>,
+    /// What it waits for, a `MapValue`.
+    pub suspension: Option<Vec<u8>>,
     /// When it started.
     pub started_at: Option<i64>,
     /// When it ended.
@@ -76,6 +88,8 @@ pub struct Append {
     pub artifacts: Vec<ArtifactRow>,
     /// Artifacts committed before whose events are in this segment: node and index.
     pub published: Vec<(String, i64)>,
+    /// What finished invocations emitted.
+    pub frames: Vec<FramesRow>,
     /// Changes of the run's row.
     pub patch: JobPatch,
 }
@@ -94,6 +108,7 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
         segment,
         artifacts,
         published,
+        frames,
         patch,
     } = append;
     let newly = artifacts
@@ -120,6 +135,24 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
             event: Set(artifact.event.clone()),
         });
         artifacts::Entity::insert_many(rows)
+            .exec_without_returning(tx)
+            .await?;
+    }
+    for rows in frames.chunks(ROWS) {
+        let rows = rows.iter().map(|row| frames::ActiveModel {
+            job_key: Set(job_key.clone()),
+            node_id: Set(row.node_id.clone()),
+            invocation: Set(row.invocation.clone()),
+            frames: Set(row.frames.clone()),
+        });
+        // The first word about an invocation counts: it is the most complete one.
+        let keys = [
+            frames::Column::JobKey,
+            frames::Column::NodeId,
+            frames::Column::Invocation,
+        ];
+        frames::Entity::insert_many(rows)
+            .on_conflict(OnConflict::columns(keys).do_nothing().to_owned())
             .exec_without_returning(tx)
             .await?;
     }
@@ -167,6 +200,7 @@ async fn update_row(
         error_code,
         issues,
         outputs,
+        suspension,
         started_at,
         finished_at,
     } = patch;
@@ -192,6 +226,9 @@ async fn update_row(
         if text.is_some() {
             update = update.col_expr(column, Expr::value(text));
         }
+    }
+    if suspension.is_some() {
+        update = update.col_expr(Column::Suspension, Expr::value(suspension));
     }
     if outputs.is_some() {
         update = update.col_expr(Column::Outputs, Expr::value(outputs));

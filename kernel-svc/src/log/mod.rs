@@ -5,10 +5,12 @@
 
 mod append;
 mod live;
+mod past;
 mod read;
 
-pub use append::{Append, ArtifactRow, JobPatch, Segment, apply};
+pub use append::{Append, ArtifactRow, FramesRow, JobPatch, Segment, apply};
 pub use live::{Live, LiveJobs, Newest};
+pub use past::Past;
 pub use read::{Reader, count_after, unpublished};
 
 use atelier_proto::kernel::v1::JobEvent;

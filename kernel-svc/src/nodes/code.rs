@@ -78,6 +78,10 @@ impl Sink for Merged {
 /// Code that yields frames.
 #[async_trait]
 pub(super) trait Generator: Send + Sync {
+    /// See [`Executor::remembered`].
+    fn remembered(&self) -> bool {
+        true
+    }
     /// Runs one invocation.
     async fn generate(&self, inputs: Map, frames: &mut dyn Sink, ctx: &Context) -> Result<(), NodeError>;
 }
@@ -87,6 +91,9 @@ pub(super) trait Generator: Send + Sync {
 pub(super) struct Streamed<G>(pub G);
 #[async_trait]
 impl<G: Generator> Executor for Streamed<G> {
+    fn remembered(&self) -> bool {
+        self.0.remembered()
+    }
     fn offers(&self) -> Offers {
         Offers {
             stream: true,

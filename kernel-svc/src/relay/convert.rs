@@ -12,7 +12,10 @@ use atelier_proto::{
     value::{Map, Value},
 };
 
-use crate::event::{Event, NodeLabel, Note};
+use crate::{
+    event::{Event, NodeLabel, Note},
+    run::Suspension,
+};
 
 /// Longest text of an error that goes out, in characters.
 const MAX_ERROR_CHARS: usize = 4_000;
@@ -51,6 +54,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             error_code,
             outputs,
             issues,
+            suspension,
         } => {
             let ended = !matches!(
                 status,
@@ -64,11 +68,13 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 } else {
                     Some(INVALID_INPUT.to_owned())
                 },
-                result: outputs.map(|outputs| {
-                    let mut result = Map::new();
-                    result.insert("outputs".to_owned(), Value::map(outputs));
-                    (&result).into()
-                }),
+                result: outputs
+                    .map(|outputs| ("outputs", outputs))
+                    .or_else(|| suspension.map(|found| ("suspend", self::suspension(&found))))
+                    .map(|(name, map)| {
+                        let result: Map = [(name.to_owned(), Value::map(map))].into_iter().collect();
+                        (&result).into()
+                    }),
                 duration: ended.then(|| time::proto_duration(elapsed)),
                 queue_position: None,
                 message: None,
@@ -169,7 +175,26 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             }))]
         }
         Event::Note { node, note } => vec![note_frame(&node, note)],
+        // Kept for a later process only.
+        Event::Frames { .. } => Vec::new(),
     }
+}
+/// What a run waits for, as subscribers see it.
+pub(super) fn suspension(suspension: &Suspension) -> Map {
+    let Suspension {
+        node_id,
+        reason,
+        state,
+        metadata,
+    } = suspension;
+    [
+        ("node_id".to_owned(), Value::from(&**node_id)),
+        ("reason".to_owned(), Value::from(reason.as_str())),
+        ("state".to_owned(), Value::map(state.clone())),
+        ("metadata".to_owned(), Value::map(metadata.clone())),
+    ]
+    .into_iter()
+    .collect()
 }
 fn note_frame(node: &NodeLabel, note: Note) -> Converted {
     match note {

@@ -11,7 +11,11 @@ use crate::{
 /// Whether an event is for subscribers at all.
 pub(super) fn passes(event: &Event, registry: &Registry) -> bool {
     match event {
-        Event::Job { .. } | Event::Queued { .. } | Event::Edge { .. } | Event::Note { .. } => true,
+        Event::Job { .. }
+        | Event::Queued { .. }
+        | Event::Edge { .. }
+        | Event::Note { .. }
+        | Event::Frames { .. } => true,
         Event::Node { node, .. } | Event::Artifact { node, .. } => !is_source(node),
         Event::Output { node, .. } => !is_source(node) && is_shown(node, registry),
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use atelier_proto::{
-    common::v1::{MapValue, MediaRef, Value, value::Kind},
+    common::v1::{ListValue, MapValue, MediaRef, Value, value::Kind},
     kernel::v1::job_event::Event as Frame,
 };
 
@@ -42,6 +42,12 @@ impl KnownMedia {
             | Frame::Prediction(_)
             | Frame::Chunk(_)
             | Frame::Gap(_) => {}
+        }
+    }
+    /// The same in a list of values.
+    pub(super) fn apply_to(&self, list: &mut ListValue) {
+        if !self.0.is_empty() {
+            list.values.iter_mut().for_each(|value| self.value(Some(value)));
         }
     }
     fn map(&self, map: Option<&mut MapValue>) {

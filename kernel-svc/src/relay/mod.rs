@@ -7,6 +7,7 @@
 mod convert;
 mod filter;
 mod media;
+mod said;
 mod save;
 
 use std::{
@@ -21,20 +22,23 @@ use atelier_common::{
     db::GroupCommit,
 };
 use atelier_proto::{
-    kernel::v1::{JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
+    common::v1::{ListValue, MapValue, Value as WireValue, value::Kind},
+    kernel::v1::{GenerationComplete, JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
     time,
+    value::Value,
 };
 use futures_util::{StreamExt, stream};
 use prost::Message;
 use tokio::sync::mpsc;
 
+pub use said::Said;
 pub use save::Saver;
 
 use crate::{
     error::Error,
     event::Event,
     jobs::status_name,
-    log::{self, Append, ArtifactRow, JobPatch, Live, Segment},
+    log::{self, Append, ArtifactRow, FramesRow, JobPatch, Live, Past, Segment},
     node::Registry,
 };
 use convert::{Converted, Kept};
@@ -44,6 +48,8 @@ use media::KnownMedia;
 pub const BATCH: usize = 512;
 /// Artifacts of one run whose media are saved at the same time at most.
 const SAVES: usize = 4;
+/// Frames of one invocation that are kept for a later process, in bytes at most.
+const MAX_FRAMES_BYTES: usize = 8 * 1024 * 1024;
 
 /// Which run a relay works for.
 #[derive(Debug, Clone)]
@@ -74,6 +80,10 @@ pub struct Relay {
     known: KnownMedia,
     output_shown: bool,
     ended: bool,
+    /// What an earlier process said already.
+    said: Said,
+    /// Frames of finished invocations that are committed with the next append.
+    frames: Vec<(Arc<str>, String, ListValue)>,
 }
 
 /// A frame on its way: not yet numbered.
@@ -125,7 +135,22 @@ impl Relay {
             known: KnownMedia::default(),
             output_shown: false,
             ended: false,
+            said: Said::default(),
+            frames: Vec::new(),
         }
+    }
+    /// Goes on where the relay of an earlier process stopped: indexes continue, and nothing is said twice.
+    #[must_use]
+    pub fn after(mut self, past: &Past, said: Said) -> Self {
+        for row in &past.artifacts {
+            let node: Arc<str> = row.node_id.as_str().into();
+            let next = self.next_index.entry(Arc::clone(&node)).or_insert(0);
+            *next = (*next).max(row.idx + 1);
+            self.committed.insert((node, row.invocation.clone()), row.idx);
+        }
+        self.output_shown = said.shows_output();
+        self.said = said;
+        self
     }
     /// Takes events until the engine is done. Returns when all of them are durable and shown.
     ///
@@ -182,6 +207,22 @@ impl Relay {
         if self.ended {
             return;
         }
+        if let Event::Frames {
+            node,
+            invocation,
+            frames,
+        } = event
+        {
+            let values = frames.iter().map(|frame| Value::map(frame.clone()));
+            let list = ListValue {
+                values: values.map(|value| (&value).into()).collect(),
+            };
+            self.frames.push((Arc::clone(&node.id), invocation, list));
+            return;
+        }
+        let Some(event) = self.said.passes(event) else {
+            return;
+        };
         if let Event::Artifact { node, invocation, .. } = &event {
             let key = (Arc::clone(&node.id), invocation.clone());
             if self.committed.contains_key(&key) {
@@ -276,8 +317,22 @@ impl Relay {
         if artifacts.is_empty() {
             return Ok(());
         }
-        self.append(None, artifacts, Vec::new(), JobPatch::default())
+        self.append(None, artifacts, Vec::new(), Vec::new(), JobPatch::default())
             .await
+    }
+    /// What finished invocations emitted, with references for media that are stored.
+    fn frames_rows(&mut self) -> Vec<FramesRow> {
+        let frames = std::mem::take(&mut self.frames).into_iter();
+        let rows = frames.filter_map(|(node_id, invocation, mut list)| {
+            self.known.apply_to(&mut list);
+            // Media that were not stored would be kept twice: such an invocation runs again.
+            (list.encoded_len() <= MAX_FRAMES_BYTES).then(|| FramesRow {
+                node_id: node_id.to_string(),
+                invocation,
+                frames: list.encode_to_vec(),
+            })
+        });
+        rows.collect()
     }
     /// Saves media, stamps, commits and shows.
     async fn publish(&mut self, pending: Vec<Pending>) -> Result<(), Error> {
@@ -297,14 +352,17 @@ impl Relay {
             patch: change,
         } in pending
         {
+            self.known.apply(&mut frame);
             if !filter::detail_allows(&frame, &self.options) {
                 // What a run's subscribers did not ask for is committed all the same.
                 if let Some(commit) = artifact {
+                    if let Frame::GenerationComplete(artifact) = frame {
+                        self.frames.extend(hidden_result(&commit, artifact));
+                    }
                     commit.file(&mut artifacts, &mut published);
                 }
                 continue;
             }
-            self.known.apply(&mut frame);
             self.seq += 1;
             let event = Arc::new(JobEvent {
                 seq: self.seq,
@@ -329,7 +387,8 @@ impl Relay {
             }
             events.push(event);
         }
-        if events.is_empty() && artifacts.is_empty() && published.is_empty() {
+        let frames = self.frames_rows();
+        if events.is_empty() && artifacts.is_empty() && published.is_empty() && frames.is_empty() {
             return Ok(());
         }
         let ended = patch.ends();
@@ -339,7 +398,7 @@ impl Relay {
             event_count: i64::try_from(kept.len()).unwrap_or(i64::MAX),
             payload: log::encode(kept.iter().map(AsRef::as_ref)),
         });
-        self.append(segment, artifacts, published, patch).await?;
+        self.append(segment, artifacts, published, frames, patch).await?;
         self.live.publish(&events, ended);
         metrics::counter!(crate::metrics::EVENTS).increment(u64::try_from(events.len()).unwrap_or(0));
         Ok(())
@@ -379,6 +438,7 @@ impl Relay {
         segment: Option<Segment>,
         artifacts: Vec<ArtifactRow>,
         published: Vec<(String, i64)>,
+        frames: Vec<FramesRow>,
         patch: JobPatch,
     ) -> Result<(), Error> {
         let append = Append {
@@ -387,6 +447,7 @@ impl Relay {
             segment,
             artifacts,
             published,
+            frames,
             patch,
         };
         // A run must not be lost to a database that is away for a moment. An append that had been done after all is
@@ -425,6 +486,14 @@ impl Commit {
         }
     }
 }
+/// The result of an artifact whose event the log does not keep.
+fn hidden_result(commit: &Commit, artifact: GenerationComplete) -> Option<(Arc<str>, String, ListValue)> {
+    let values = vec![WireValue {
+        kind: Some(Kind::MapValue(artifact.outputs?)),
+    }];
+    let (node, invocation) = (Arc::clone(&commit.node_id), commit.invocation.clone());
+    Some((node, invocation, ListValue { values }))
+}
 fn plain(frame: Frame) -> Pending {
     Pending {
         frame,
@@ -441,6 +510,7 @@ fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
         error_code,
         outputs: _,
         issues,
+        suspension,
     } = event
     else {
         return None;
@@ -460,6 +530,9 @@ fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
         },
         issues: (!issues.is_empty()).then(|| convert::issues_json(issues)),
         outputs: None,
+        suspension: suspension
+            .as_deref()
+            .map(|suspension| MapValue::from(&convert::suspension(suspension)).encode_to_vec()),
         started_at: started.then_some(now),
         finished_at: ended.then_some(now),
     })
@@ -476,6 +549,7 @@ fn merge(before: JobPatch, change: JobPatch, event: &JobEvent) -> JobPatch {
         error_code: change.error_code.or(before.error_code),
         issues: change.issues.or(before.issues),
         outputs: outputs.or(before.outputs),
+        suspension: change.suspension.or(before.suspension),
         started_at: change.started_at.or(before.started_at),
         finished_at: change.finished_at.or(before.finished_at),
     }

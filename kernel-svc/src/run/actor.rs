@@ -213,6 +213,10 @@ impl Actor {
         key.write(&mut text, &self.node.facts.scope, &self.core.plan.roots);
         text.push('#');
         text.push_str(&ordinal.to_string());
+        self.begin_named(text)
+    }
+    /// The same with a key of another kind.
+    pub fn begin_named(&mut self, text: String) -> Arc<str> {
         let invocation: Arc<str> = text.into();
         self.ctx.invocation = Arc::clone(&invocation);
         self.ctx.ordinal.store(0, Ordering::SeqCst);

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     activity::Activity,
     inbox::{Envelope, Inbox, Item},
+    journal::Journal,
     lineage::Lineage,
     options::RunOptions,
     probe::Probe,
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub opened: Vec<Mutex<Vec<Lineage>>>,
     pub waiters: Waiters,
     pub probe: Option<Arc<dyn Probe>>,
+    /// What an earlier process did; `None` when nothing is kept for a later one.
+    pub journal: Option<Arc<Journal>>,
     pub started: Instant,
 }
 

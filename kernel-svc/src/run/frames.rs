@@ -3,6 +3,7 @@
 use atelier_proto::value::Map;
 
 use super::{
+    journal::Recorder,
     lineage::Lineage,
     routing::{Emitter, Origin},
 };
@@ -21,6 +22,8 @@ pub struct Frames<'a> {
     pub(crate) uncommitted: Map,
     /// Frames that were artifacts of their own.
     pub(crate) artifacts: usize,
+    /// What is kept for a later process.
+    pub(crate) recorder: Recorder,
 }
 
 impl Frames<'_> {
@@ -34,25 +37,35 @@ impl Frames<'_> {
         if frame.is_empty() {
             return Ok(());
         }
-        let origin = Origin {
-            lineage: self.lineage,
-            sources: self.sources,
-            numbers: true,
-        };
-        self.emitter.route(&mut frame, &origin, true).await?;
-        self.merged
-            .extend(frame.iter().map(|(name, value)| (name.clone(), value.clone())));
         let whole = self
             .emitter
             .slots
             .iter()
             .any(|slot| slot.artifact && frame.contains_key(&*slot.name));
-        if !whole {
+        let key = whole.then(|| format!("{}.{}", self.invocation, self.artifacts));
+        // Consumers of an earlier process had the frame that it committed: those of this one get the same.
+        let before = key.as_deref().and_then(|key| self.emitter.committed(key));
+        let replaying = self.emitter.replaying;
+        if let Some(before) = before {
+            frame = before;
+            self.emitter.replaying = true;
+        }
+        self.recorder.keep(&frame);
+        let origin = Origin {
+            lineage: self.lineage,
+            sources: self.sources,
+            numbers: true,
+        };
+        let routed = self.emitter.route(&mut frame, &origin, true).await;
+        self.emitter.replaying = replaying;
+        routed?;
+        self.merged
+            .extend(frame.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let Some(key) = key else {
             self.uncommitted.extend(frame);
             return Ok(());
-        }
+        };
         self.uncommitted.retain(|name, _| !frame.contains_key(name));
-        let key = format!("{}.{}", self.invocation, self.artifacts);
         self.artifacts += 1;
         self.emitter.commit(frame, &key, self.properties.clone()).await;
         Ok(())

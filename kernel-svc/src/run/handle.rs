@@ -7,6 +7,7 @@ use std::sync::{
 };
 
 use atelier_proto::value::{Map, Value};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{core::Core, inbox::Envelope, lineage::Lineage, mode::external::External};
@@ -72,6 +73,8 @@ pub(crate) struct Shared {
     pub started: OnceLock<Started>,
     pub ended: AtomicBool,
     pub cancel: CancellationToken,
+    /// Tells one waiter that it started or ended.
+    pub news: Notify,
 }
 pub(crate) struct Started {
     pub core: Arc<Core>,
@@ -99,6 +102,20 @@ impl RunHandle {
         } else {
             Ok(started)
         }
+    }
+    /// Waits until the run can be pushed to, or is over.
+    pub async fn started_or_ended(&self) {
+        while self.0.started.get().is_none() && !self.0.ended.load(Ordering::SeqCst) {
+            self.0.news.notified().await;
+        }
+    }
+    /// Whether anything can come in while it runs: it has inputs that stay open, or controlled nodes.
+    #[must_use]
+    pub fn takes_inputs(&self) -> bool {
+        self.0.started.get().is_some_and(|started| {
+            let controlled = |node: &Arc<crate::graph::plan::PlanNode>| node.node.flags.controlled;
+            !started.externals.is_empty() || started.core.plan.nodes.iter().any(controlled)
+        })
     }
     /// Cancels the run; valid at any time, also before it started.
     pub fn cancel(&self) {
@@ -167,10 +184,24 @@ impl RunHandle {
     /// The run is not running, has no such controlled node, the node has ended, or ends or fails before it
     /// answers.
     pub async fn request_control(&self, node: &str, properties: Map) -> Result<Map, RunError> {
+        let id = self.started()?.core.waiters.next_id();
+        self.control_as(node, properties, id).await?.await
+    }
+    /// Sends a run event that has an id of the caller's, unique in the run, and gives what waits for the outputs of exactly
+    /// its invocation. The invocation is named by the id, so that a run that is taken up finds it again.
+    ///
+    /// # Errors
+    /// As [`request_control`](Self::request_control).
+    pub async fn control_as(
+        &self,
+        node: &str,
+        properties: Map,
+        id: u64,
+    ) -> Result<impl Future<Output = Result<Map, RunError>> + use<>, RunError> {
         let started = self.started()?;
         let at = controlled(&started.core, node)?;
-        let (event, answer) = started.core.waiters.wait(at);
-        self.event(node, properties, event).await?;
+        let answer = started.core.waiters.wait(at, id);
+        self.event(node, properties, id).await?;
         let finished = started
             .core
             .finished
@@ -180,14 +211,14 @@ impl RunHandle {
             started
                 .core
                 .waiters
-                .settle(event, Err("the node has ended".to_owned()));
+                .settle(id, Err("the node has ended".to_owned()));
         }
-        let answer = answer
-            .await
-            .unwrap_or_else(|_| Err("the run has ended".to_owned()));
-        answer.map_err(|message| RunError::NoAnswer {
-            node: node.to_owned(),
-            message,
+        let node = node.to_owned();
+        Ok(async move {
+            let answer = answer
+                .await
+                .unwrap_or_else(|_| Err("the run has ended".to_owned()));
+            answer.map_err(|message| RunError::NoAnswer { node, message })
         })
     }
     async fn event(&self, node: &str, properties: Map, event: u64) -> Result<(), RunError> {

@@ -44,6 +44,8 @@ pub(crate) struct Emitter {
     pub last: Option<Map>,
     /// Everything that was committed, for the results of the run.
     pub values: Vec<(Arc<str>, Value)>,
+    /// What goes out was shown by an earlier process: it is not shown again.
+    pub replaying: bool,
 }
 
 /// How the lineage of an emission comes about.
@@ -75,6 +77,7 @@ impl Emitter {
             counters,
             last: None,
             values,
+            replaying: false,
         }
     }
     /// The place of an output; one that was never declared gets a place when it is first used.
@@ -200,7 +203,7 @@ impl Emitter {
         if !self.node.control_out.is_empty() {
             self.control(values).await;
         }
-        if self.cancel.is_cancelled() {
+        if self.replaying || self.cancel.is_cancelled() {
             return Ok(());
         }
         for ((name, value), (place, _)) in values.iter().zip(lineages) {
@@ -308,6 +311,26 @@ impl Emitter {
                 roots.push(root);
                 self.core.open(root, key.clone());
             }
+        }
+    }
+    /// What an earlier process committed under a key of this node.
+    pub fn committed(&self, invocation: &str) -> Option<Map> {
+        self.core
+            .journal
+            .as_ref()?
+            .committed(&self.node.label.id, invocation)
+    }
+    /// Keeps what an invocation emitted for a later process.
+    pub async fn remember(&self, invocation: &str, frames: Option<Arc<[Map]>>) {
+        if let Some(frames) = frames {
+            let (node, invocation) = (Arc::clone(&self.node.label), invocation.to_owned());
+            self.core
+                .say(Event::Frames {
+                    node,
+                    invocation,
+                    frames,
+                })
+                .await;
         }
     }
     /// Commits a whole result: the one place where artifacts come from.

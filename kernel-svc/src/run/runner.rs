@@ -29,6 +29,7 @@ use super::{
     cancel::panic_text,
     core::Core,
     handle::{RunHandle, Shared, Started},
+    journal::Journal,
     mode::external::External,
     options::RunOptions,
     probe::Probe,
@@ -62,6 +63,8 @@ pub struct RunSpec {
     pub cancel: CancellationToken,
     /// Watches the edges.
     pub probe: Option<Arc<dyn Probe>>,
+    /// What an earlier process did of it; empty for a new run. `None`: nothing is kept for a later process either.
+    pub journal: Option<Arc<Journal>>,
 }
 
 /// Runs a graph to its end.
@@ -86,6 +89,7 @@ async fn drive(spec: RunSpec, shared: Arc<Shared>) -> RunResult {
     say(job(JobStatus::Running, &RunResult::of(JobStatus::Running))).await;
     let result = Box::pin(execute(spec, &shared)).instrument(span).await;
     shared.ended.store(true, Ordering::SeqCst);
+    shared.news.notify_one();
     say(job(result.status, &result)).await;
     result
 }
@@ -97,6 +101,7 @@ fn job(status: JobStatus, result: &RunResult) -> Event {
         error_code: result.error_code.clone(),
         outputs: (status == JobStatus::Completed).then(|| result.outputs.clone()),
         issues: result.issues.clone(),
+        suspension: result.suspension.clone().map(Box::new),
     }
 }
 
@@ -120,6 +125,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         events,
         cancel,
         probe,
+        journal,
     } = spec;
     let prepared = match prepare(graph, &params) {
         Ok(prepared) => prepared,
@@ -137,7 +143,13 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     if cancel.is_cancelled() {
         return RunResult::of(JobStatus::Cancelled);
     }
-    let core = Arc::new(build::core(prepared.plan, options, events, &cancel, probe));
+    let core = Arc::new(build::core(
+        prepared.plan,
+        options,
+        events,
+        &cancel,
+        (probe, journal),
+    ));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
     let build::Made {
         actors,
@@ -181,6 +193,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         core: Arc::clone(&run.core),
         externals,
     });
+    shared.news.notify_one();
     run.actors(actors, &cancel).await;
     run.finish(shared, &cancel).await
 }

@@ -23,12 +23,15 @@ impl Waiters {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    /// Waits for the outcome of an event at a node; gives the event's id.
-    pub fn wait(&self, node: usize) -> (u64, oneshot::Receiver<Result<Map, String>>) {
+    /// An id for an event of a caller in this process.
+    pub fn next_id(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
+    }
+    /// Waits for the outcome of an event at a node.
+    pub fn wait(&self, node: usize, event: u64) -> oneshot::Receiver<Result<Map, String>> {
         let (sender, receiver) = oneshot::channel();
-        let event = self.last.fetch_add(1, Ordering::Relaxed) + 1;
         self.lock().insert(event, (node, sender));
-        (event, receiver)
+        receiver
     }
     /// Settles an event. Events that nobody waits for have the id 0.
     pub fn settle(&self, event: u64, outcome: Result<Map, String>) {

@@ -115,6 +115,7 @@ async fn timed(graph: HydratedGraph, registry: Arc<Registry>) -> (RunResult, f64
         events,
         cancel: CancellationToken::new(),
         probe: None,
+        journal: None,
     };
     let start = Instant::now();
     let result = tokio::spawn(run(spec)).await.unwrap();

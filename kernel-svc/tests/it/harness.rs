@@ -10,7 +10,7 @@ use atelier_kernel::{
     event::{Event, Note},
     graph::{HydratedGraph, hydrate::hydrate, load::parse},
     node::{Context, Generated, GenerationCall, NodeError, Pieces, Registry, Services},
-    run::{Lineage, Probe, RunHandle, RunOptions, RunResult, RunSpec, start},
+    run::{Journal, Lineage, Probe, RunHandle, RunOptions, RunResult, RunSpec, start},
 };
 use atelier_proto::{
     kernel::v1::{EdgeStatus, JobStatus, NodeStatus, Severity},
@@ -87,6 +87,7 @@ pub struct Setup {
     pub log: Arc<Log>,
     pub registry: Arc<Registry>,
     pub cancel: CancellationToken,
+    pub journal: Option<Arc<Journal>>,
 }
 /// A run that goes on.
 pub struct Running {
@@ -126,7 +127,13 @@ impl Setup {
             log,
             registry,
             cancel: CancellationToken::new(),
+            journal: None,
         }
+    }
+    /// Goes on where an earlier process stopped, and keeps what a later one needs.
+    pub fn journal(mut self, journal: Journal) -> Self {
+        self.journal = Some(Arc::new(journal));
+        self
     }
     pub fn params(mut self, params: Json) -> Self {
         self.params = map_from_json(params).expect("an object");
@@ -154,6 +161,7 @@ impl Setup {
             events,
             cancel: self.cancel.clone(),
             probe: Some(Arc::clone(&traffic) as Arc<dyn Probe>),
+            journal: self.journal,
         });
         let events = tokio::spawn(async move {
             let mut all = Vec::new();
@@ -257,6 +265,7 @@ impl Done {
                     },
             } => format!("log:{}:warning", node.id),
             Event::Note { node, .. } => format!("note:{}", node.id),
+            Event::Frames { node, .. } => format!("frames:{}", node.id),
         };
         self.events.iter().map(&mut short).collect()
     }

@@ -19,6 +19,7 @@ mod ends;
 mod harness;
 mod iteration;
 mod joins;
+mod journal;
 mod loading;
 mod messages;
 mod nodes;

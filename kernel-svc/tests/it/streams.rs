@@ -311,6 +311,7 @@ async fn k_139_pushing_too_early_or_into_nothing() {
             events,
             cancel: setup.cancel,
             probe: None,
+            journal: None,
         };
         (receiver, atelier_kernel::run::start(spec).0)
     };

@@ -100,6 +100,9 @@ fn try_catch(args: Args<'_>) -> Result<Map, NodeError> {
 struct ForEach;
 #[async_trait]
 impl Generator for ForEach {
+    fn remembered(&self) -> bool {
+        false
+    }
     async fn generate(&self, inputs: Map, frames: &mut dyn Sink, _ctx: &Context) -> Result<(), NodeError> {
         let args = Args(&inputs);
         let limit = args.int("limit", -1)?;
@@ -120,6 +123,9 @@ struct Repeat {
 }
 #[async_trait]
 impl Generator for Repeat {
+    fn remembered(&self) -> bool {
+        false
+    }
     async fn generate(&self, inputs: Map, frames: &mut dyn Sink, ctx: &Context) -> Result<(), NodeError> {
         let args = Args(&inputs);
         let value = args.value("value");

@@ -147,8 +147,6 @@ impl<'a> Outputs<'a> {
     /// See the type.
     pub async fn finish_group(&mut self, group: &Group, output: &str, value: Value) -> Result<(), NodeError> {
         let output = name(output);
-        self.emit_with(output, value.clone(), &group.parent).await?;
-        self.uncommitted.shift_remove(output);
         let scope = self
             .emitter
             .slots
@@ -158,9 +156,20 @@ impl<'a> Outputs<'a> {
         let key = group
             .parent
             .text(&scope.unwrap_or_default(), &self.emitter.core.plan.roots);
+        let key = format!("{key}#0");
+        let before = self
+            .emitter
+            .committed(&key)
+            .and_then(|before| before.get(output).cloned());
+        self.emitter.replaying = before.is_some();
+        let value = before.unwrap_or(value);
+        let emitted = self.emit_with(output, value.clone(), &group.parent).await;
+        self.emitter.replaying = false;
+        emitted?;
+        self.uncommitted.shift_remove(output);
         self.commits += 1;
         let values = [(output.to_owned(), value)].into_iter().collect();
-        self.emitter.commit(values, &format!("{key}#0"), None).await;
+        self.emitter.commit(values, &key, None).await;
         Ok(())
     }
     /// The last value of each output.

@@ -1,5 +1,7 @@
 //! Mode 7: `process` once for each key, its outputs routed and committed.
 
+use atelier_proto::value::Map;
+
 use super::keyed::Invocation;
 use crate::{
     node::NodeError,
@@ -22,8 +24,16 @@ impl Actor {
         } = invocation;
         let silent = self.node.node.is_constant();
         let properties = if silent { None } else { scalars(&inputs) };
-        let code = self.exec.process(inputs, &self.ctx);
-        let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        let returned = self.returned(&name);
+        self.emitter.replaying = returned.is_some();
+        let mut outputs = match returned {
+            Some(outputs) => outputs,
+            None => {
+                let code = self.exec.process(inputs, &self.ctx);
+                call(&self.cancel, self.core.options.cancel_grace, code).await?
+            }
+        };
+        self.keep_control(&name, &outputs).await;
         self.emitter
             .route(
                 &mut outputs,
@@ -36,6 +46,20 @@ impl Actor {
             )
             .await?;
         self.emitter.commit(outputs, &name, properties).await;
+        self.emitter.replaying = false;
         Ok(())
+    }
+    /// What an earlier process got from this invocation.
+    pub(super) fn returned(&self, name: &str) -> Option<Map> {
+        let journal = self.core.journal.as_ref()?;
+        journal.returned(&self.node.label.id, name)
+    }
+    /// Control events are part of no artifact: a controller's whole result is kept beside it.
+    pub(super) async fn keep_control(&self, name: &str, outputs: &Map) {
+        if self.core.journal.is_some() && !self.emitter.replaying && !self.node.control_out.is_empty() {
+            self.emitter
+                .remember(name, Some(std::iter::once(outputs.clone()).collect()))
+                .await;
+        }
     }
 }

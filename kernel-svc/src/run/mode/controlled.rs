@@ -47,8 +47,13 @@ impl Actor {
                 }
                 Some(ControlEvent::Run(properties)) => {
                     self.drain(&inbox, &mut cache);
-                    let outcome = self.run_event(&cache, &properties, ordinal).await;
-                    ordinal += 1;
+                    // Events of callers are named by their ids, so that the numbers of the others do not depend on when they came.
+                    let key = match envelope.event {
+                        0 => format!("#{ordinal}"),
+                        event => format!("!{event}"),
+                    };
+                    ordinal += u32::from(envelope.event == 0);
+                    let outcome = self.run_event(&cache, &properties, key).await;
                     let answer = outcome.clone().map_err(|error| error.message);
                     core.waiters.settle(envelope.event, answer);
                     outcome?;
@@ -74,14 +79,22 @@ impl Actor {
             }
         }
     }
-    async fn run_event(&mut self, cache: &Map, properties: &Map, ordinal: u32) -> Result<Map, NodeError> {
+    async fn run_event(&mut self, cache: &Map, properties: &Map, key: String) -> Result<Map, NodeError> {
         let mut inputs = (*self.node.statics).clone();
         let layers = cache.iter().chain(properties.iter());
         inputs.extend(layers.map(|(name, value)| (name.clone(), value.clone())));
         self.complete_inputs(&mut inputs)?;
-        let name = self.begin(&Lineage::default(), ordinal);
-        let code = self.exec.process(inputs, &self.ctx);
-        let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        let name = self.begin_named(key);
+        let returned = self.returned(&name);
+        self.emitter.replaying = returned.is_some();
+        let mut outputs = match returned {
+            Some(outputs) => outputs,
+            None => {
+                let code = self.exec.process(inputs, &self.ctx);
+                call(&self.cancel, self.core.options.cancel_grace, code).await?
+            }
+        };
+        self.keep_control(&name, &outputs).await;
         let origin = Origin {
             lineage: &Lineage::default(),
             sources: &[],
@@ -89,6 +102,7 @@ impl Actor {
         };
         self.emitter.route(&mut outputs, &origin, false).await?;
         self.emitter.commit(outputs.clone(), &name, None).await;
+        self.emitter.replaying = false;
         Ok(outputs)
     }
 }

@@ -6,7 +6,7 @@ use atelier_proto::value::Map;
 use super::keyed::Invocation;
 use crate::{
     node::NodeError,
-    run::{actor::Actor, cancel::call, frames::Frames, routing::scalars},
+    run::{actor::Actor, cancel::call, frames::Frames, journal::Recorder, routing::scalars},
 };
 
 impl Actor {
@@ -20,6 +20,9 @@ impl Actor {
             driven,
         } = invocation;
         let properties = scalars(&inputs);
+        let journal = self.core.journal.as_ref();
+        let past = journal.and_then(|journal| journal.frames(&self.node.label.id, &name));
+        let keeps = journal.is_some() && self.exec.remembered();
         let mut frames = Frames {
             emitter: &mut self.emitter,
             lineage: &lineage,
@@ -29,20 +32,33 @@ impl Actor {
             merged: Map::new(),
             uncommitted: Map::new(),
             artifacts: 0,
+            recorder: Recorder::new(keeps && past.is_none()),
         };
-        let code = self.exec.stream(inputs, &mut frames, &self.ctx);
-        call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        if let Some(past) = past {
+            frames.emitter.replaying = true;
+            for frame in past {
+                frames.send(frame).await?;
+            }
+        } else {
+            // Not all of it was kept, but it ended: it runs again and shows nothing twice.
+            frames.emitter.replaying = frames.emitter.committed(&name).is_some();
+            let code = self.exec.stream(inputs, &mut frames, &self.ctx);
+            call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        }
         let Frames {
             merged,
             uncommitted,
             artifacts,
+            recorder,
             ..
         } = frames;
+        self.emitter.remember(&name, recorder.take()).await;
         if artifacts == 0 {
             self.emitter.commit(merged, &name, properties).await;
         } else if !uncommitted.is_empty() {
             self.emitter.commit(uncommitted, &name, properties).await;
         }
+        self.emitter.replaying = false;
         if !driven && !key.is_empty() {
             let mut roots: Vec<_> = self.emitter.slots.iter().filter_map(|slot| slot.root).collect();
             roots.dedup();

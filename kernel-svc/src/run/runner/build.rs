@@ -16,6 +16,7 @@ use super::super::{
     cancel::call,
     core::{Core, EdgeState},
     inbox::Inbox,
+    journal::Journal,
     mode::external::External,
     options::RunOptions,
     probe::Probe,
@@ -43,7 +44,7 @@ pub(super) fn core(
     options: RunOptions,
     events: EventSender,
     cancel: &CancellationToken,
-    probe: Option<Arc<dyn Probe>>,
+    (probe, journal): (Option<Arc<dyn Probe>>, Option<Arc<Journal>>),
 ) -> Core {
     let activity = Arc::new(Activity::default());
     let inbox = |node: &Arc<PlanNode>| {
@@ -65,6 +66,7 @@ pub(super) fn core(
         opened: plan.roots.iter().map(|_| Mutex::default()).collect(),
         waiters: Waiters::default(),
         probe,
+        journal,
         started: Instant::now(),
         activity,
         plan,

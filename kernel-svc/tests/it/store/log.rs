@@ -136,6 +136,7 @@ async fn a_patch_leaves_alone_what_it_does_not_name() {
             error_code: Some("CODE".to_owned()),
             issues: Some("[]".to_owned()),
             outputs: Some(vec![1, 0, 255]),
+            suspension: Some(vec![2]),
             started_at: Some(1),
             finished_at: Some(2),
         };

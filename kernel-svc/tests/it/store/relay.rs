@@ -325,6 +325,7 @@ async fn each_end_ends_the_watch_and_the_row() {
                         error_code,
                         outputs: None,
                         issues: Vec::new(),
+                        suspension: None,
                     },
                 ])
                 .await;

@@ -141,6 +141,7 @@ impl Scene {
             segment: None,
             artifacts: Vec::new(),
             published: Vec::new(),
+            frames: Vec::new(),
             patch: JobPatch::default(),
         }
     }
@@ -221,6 +222,7 @@ pub async fn record_driven(
         options: &options,
         owner,
         lease_until,
+        trigger: None,
     };
     store.insert(caller, new).await
 }
@@ -316,6 +318,7 @@ fn job(status: JobStatus, outputs: Option<Map>) -> Event {
         error_code: None,
         outputs,
         issues: Vec::new(),
+        suspension: None,
     }
 }
 pub fn artifact(node: &Arc<NodeLabel>, invocation: impl Into<String>, value: Value) -> Event {

@@ -1,0 +1,266 @@
+//! Driving one run: wait for a slot, run the graph beside its relay and its inputs, end.
+//!
+//! A run is given up, not cancelled, when its relay can record nothing any more, when another process has taken it up, or
+//! when this process goes down: what it asked of providers goes on, and whoever takes the run up finds it again.
+
+use std::{sync::Arc, time::Duration};
+
+use atelier_common::identity::Caller;
+use atelier_proto::{
+    kernel::v1::{JobStatus, RunOptions},
+    value::Map,
+};
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::{Jobs, Ticket, driver::ended};
+use crate::{
+    entity::jobs::Model,
+    error::Error,
+    event::Event,
+    graph::{self, LoadOptions},
+    log::Live,
+    relay::{Identity, Relay, Saver},
+    run::{self, Journal},
+    services::JobServices,
+};
+
+/// Events between a run's actors and its relay. Full: the relay is behind, and the actors wait.
+const EVENTS: usize = 1_024;
+
+/// A run that this process drives.
+pub struct Running {
+    /// Cancels it.
+    pub cancel: CancellationToken,
+    /// Gives it up: it stops here and nothing is said about it.
+    pub(super) abandon: CancellationToken,
+    /// Tells that something came in for it.
+    pub(super) input: Arc<Notify>,
+    /// Tells that something that came in was taken.
+    pub(super) taken: Arc<Notify>,
+}
+/// What a run is made of.
+pub(super) struct Work {
+    pub caller: Caller,
+    pub row: Model,
+    pub graph: serde_json::Value,
+    pub params: Map,
+    pub options: RunOptions,
+}
+/// What is there of a run that another process began.
+pub(super) struct Begun {
+    pub relay: Relay,
+    pub live: Arc<Live>,
+    pub journal: Journal,
+    /// States of nodes that are resumed, by node id.
+    pub resume: Map,
+}
+
+impl Jobs {
+    /// Drives a run in a task of its own; `begun` when another process began it.
+    pub(super) fn spawn(&self, work: Work, ticket: Ticket, begun: Option<Begun>) {
+        let live = begun
+            .as_ref()
+            .map_or_else(|| Arc::new(Live::new(0)), |begun| Arc::clone(&begun.live));
+        let key = work.row.job_key.clone();
+        let driven = Driven {
+            jobs: self.clone(),
+            key: key.clone(),
+            live: Arc::clone(&live),
+        };
+        self.live.insert(&key, Arc::clone(&live));
+        // Not the process's token: a process that goes down gives a run up, it does not cancel it.
+        let (cancel, abandon) = (CancellationToken::new(), CancellationToken::new());
+        let (input, taken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        self.running.insert(
+            key,
+            Running {
+                cancel: cancel.clone(),
+                abandon: abandon.clone(),
+                input: Arc::clone(&input),
+                taken: Arc::clone(&taken),
+            },
+        );
+        if work.row.cancel_requested_at.is_some() {
+            cancel.cancel();
+        }
+        let jobs = self.clone();
+        let span = tracing::info_span!("run", job_id = work.row.job_id);
+        let drive = async move {
+            let _driven = driven;
+            let (begun, relay) = match begun {
+                Some(begun) => ((begun.journal, begun.resume), begun.relay),
+                None => {
+                    let relay = jobs.relay(&work.caller, &work.row, work.options.clone(), live);
+                    (<(Journal, Map)>::default(), relay)
+                }
+            };
+            let drive = Drive {
+                jobs,
+                work,
+                begun,
+                cancel,
+                abandon,
+                input,
+                taken,
+            };
+            if let Err(error) = drive.drive(ticket, relay).await {
+                tracing::error!(error = &error as &dyn std::error::Error, "a run was given up");
+            }
+        };
+        drop(self.tasks.spawn("job", drive.instrument(span)));
+    }
+    pub(super) fn relay(&self, caller: &Caller, row: &Model, options: RunOptions, live: Arc<Live>) -> Relay {
+        let identity = Identity {
+            job_key: row.job_key.clone(),
+            job_id: row.job_id.clone(),
+            workflow_id: row.workflow_id.clone(),
+            owner: self.instance.to_string(),
+        };
+        let saver = Saver::new(
+            self.clients.assets.clone(),
+            self.clients.signer.clone(),
+            caller.clone(),
+        );
+        let (registry, commits, clock) = (
+            Arc::clone(&self.registry),
+            self.commits.clone(),
+            self.clock.clone(),
+        );
+        Relay::new(
+            identity,
+            options,
+            registry,
+            commits,
+            live,
+            saver,
+            clock,
+            row.last_seq,
+        )
+    }
+}
+
+/// One drive of a run.
+pub(super) struct Drive {
+    pub(super) jobs: Jobs,
+    pub(super) work: Work,
+    begun: (Journal, Map),
+    cancel: CancellationToken,
+    abandon: CancellationToken,
+    pub(super) input: Arc<Notify>,
+    pub(super) taken: Arc<Notify>,
+}
+impl Drive {
+    async fn drive(mut self, ticket: Ticket, relay: Relay) -> Result<(), Error> {
+        let (events, inbox) = mpsc::channel(EVENTS);
+        // A run whose events nobody records must not go on to spend; a panic of the relay counts.
+        let stop = self.abandon.clone().drop_guard();
+        let pump = self.jobs.tasks.spawn("relay", async move {
+            let outcome = relay.pump(inbox).await;
+            if outcome.is_ok() {
+                drop(stop.disarm());
+            }
+            outcome
+        });
+        metrics::gauge!(crate::metrics::RUNNING).increment(1.0);
+        let (abandon, cancel) = (self.abandon.clone(), self.cancel.clone());
+        let run = async move {
+            if let Some(_slot) = wait_for_slot(ticket, &events, &cancel).await {
+                self.execute(events).await;
+            }
+        };
+        // Dropped when it is given up: its tasks end with it, and what they wait for goes on without them.
+        let _ = abandon.run_until_cancelled(Box::pin(run)).await;
+        metrics::gauge!(crate::metrics::RUNNING).decrement(1.0);
+        pump.await.map_err(|_| Error::Died)?
+    }
+    async fn execute(&mut self, events: mpsc::Sender<Event>) {
+        let strict = LoadOptions {
+            strict: true,
+            ..LoadOptions::default()
+        };
+        let (jobs, work) = (&self.jobs, &self.work);
+        let graph = match graph::load(&work.graph, &jobs.registry, &strict) {
+            Ok(graph) => graph,
+            Err(_) => return refuse(jobs, work, &events).await,
+        };
+        let (journal, _resume) = std::mem::take(&mut self.begun);
+        let spec = run::RunSpec {
+            job_id: work.row.job_id.as_str().into(),
+            workflow_id: work.row.workflow_id.as_deref().map(Into::into),
+            graph,
+            params: work.params.clone(),
+            options: jobs.engine_options(&work.options),
+            registry: Arc::clone(&jobs.registry),
+            services: Arc::new(JobServices::new(jobs.clients.clone(), work.caller.clone())),
+            events,
+            cancel: self.cancel.clone(),
+            probe: None,
+            journal: Some(Arc::new(journal)),
+        };
+        let (handle, running) = run::start(spec);
+        tokio::select! {
+            _ = running => {}
+            never = self.feed(handle) => match never {},
+        }
+    }
+}
+/// Tells all that is wrong with a graph, not only what cannot be loaded.
+async fn refuse(jobs: &Jobs, work: &Work, events: &mpsc::Sender<Event>) {
+    let issues = graph::check(&work.graph, &jobs.registry, &work.params);
+    let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
+    let error = Some(texts.join("; "));
+    // The relay lives as long as the sender.
+    let _ = events.send(ended(JobStatus::Running, None, None)).await;
+    let _ = events
+        .send(Event::Job {
+            status: JobStatus::Failed,
+            error,
+            error_code: None,
+            outputs: None,
+            issues,
+            suspension: None,
+        })
+        .await;
+}
+/// Waits for a slot and tells the place meanwhile; `None` when the run was cancelled first.
+async fn wait_for_slot(
+    mut ticket: Ticket,
+    events: &mpsc::Sender<Event>,
+    cancel: &CancellationToken,
+) -> Option<Ticket> {
+    let mut place = ticket.place();
+    while place > 0 {
+        let position = u32::try_from(place).unwrap_or(u32::MAX);
+        // The relay lives as long as the sender.
+        let _ = events.send(Event::Queued { position }).await;
+        match cancel.run_until_cancelled(ticket.changed()).await {
+            Some(next) => place = next,
+            None => {
+                let _ = events.send(ended(JobStatus::Cancelled, None, None)).await;
+                return None;
+            }
+        }
+    }
+    Some(ticket)
+}
+/// Pause between renewals of the leases of runs, for a lease.
+pub(super) fn renewal(lease: Duration) -> Duration {
+    (lease / 6).clamp(Duration::from_millis(100), Duration::from_secs(5))
+}
+/// A run that is driven here, until it is dropped: also by a panic, after which its lease must end.
+struct Driven {
+    jobs: Jobs,
+    key: String,
+    live: Arc<Live>,
+}
+impl Drop for Driven {
+    fn drop(&mut self) {
+        if let Some((_, running)) = self.jobs.running.remove(&self.key) {
+            running.taken.notify_waiters();
+        }
+        self.jobs.live.remove(&self.key);
+        self.live.leave();
+    }
+}

@@ -1,0 +1,118 @@
+//! What the database holds of a run that another process began: read once, by the process that takes the run up.
+
+use std::{collections::HashMap, sync::Arc};
+
+use atelier_common::db::Db;
+use atelier_proto::{
+    common::v1::ListValue,
+    kernel::v1::{JobEvent, job_event::Event as Frame},
+    value::{Map, Value},
+};
+use prost::Message;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+
+use super::decode;
+use crate::{
+    entity::{artifacts, frames, segments},
+    error::Error,
+    run::Journal,
+};
+
+/// Segments that are read at a time.
+const PAGE: u64 = 64;
+/// Rows that are read at a time.
+const ROWS: u64 = 2_000;
+
+/// What was done of a run.
+#[derive(Debug, Default)]
+pub struct Past {
+    /// Committed artifacts, published ones and others, by node and index.
+    pub artifacts: Vec<artifacts::Model>,
+    /// Results of finished invocations.
+    pub journal: Journal,
+}
+impl Past {
+    /// Reads it; every event of the log goes by `see`.
+    ///
+    /// # Errors
+    /// The store cannot be read, or is damaged.
+    pub async fn read(db: &Db, job_key: &str, mut see: impl FnMut(&JobEvent)) -> Result<Self, Error> {
+        let mut past = Self {
+            artifacts: artifacts_of(db, job_key).await?,
+            journal: Journal::default(),
+        };
+        let keys: HashMap<(&str, i64), &str> = past
+            .artifacts
+            .iter()
+            .map(|row| ((row.node_id.as_str(), row.idx), row.invocation.as_str()))
+            .collect();
+        let mut add = |event: JobEvent| -> Result<(), Error> {
+            see(&event);
+            let Some(Frame::GenerationComplete(artifact)) = event.event else {
+                return Ok(());
+            };
+            let invocation = keys.get(&(artifact.node_id.as_str(), artifact.index));
+            if let (Some(invocation), Some(outputs)) = (invocation, artifact.outputs) {
+                let outputs = Map::try_from(outputs).map_err(|_| Error::DamagedLog)?;
+                past.journal.add_committed(&artifact.node_id, invocation, outputs);
+            }
+            Ok(())
+        };
+        let mut after = 0;
+        loop {
+            let rows = segments::Entity::find()
+                .filter(segments::Column::JobKey.eq(job_key))
+                .filter(segments::Column::FirstSeq.gt(after))
+                .order_by_asc(segments::Column::FirstSeq)
+                .limit(PAGE)
+                .all(db.read())
+                .await?;
+            let Some(last) = rows.last() else { break };
+            after = last.first_seq;
+            for row in rows {
+                decode(row.payload)?.into_iter().try_for_each(&mut add)?;
+            }
+        }
+        for row in frames_of(db, job_key).await? {
+            let list = ListValue::decode(row.frames.as_slice()).map_err(|_| Error::DamagedLog)?;
+            let frames: Option<Vec<Map>> = list
+                .values
+                .into_iter()
+                .map(|value| match Value::try_from(value) {
+                    Ok(Value::Map(map)) => Some(Arc::unwrap_or_clone(map)),
+                    _ => None,
+                })
+                .collect();
+            let frames = frames.ok_or(Error::DamagedLog)?;
+            past.journal.add_frames(&row.node_id, &row.invocation, frames);
+        }
+        Ok(past)
+    }
+}
+async fn artifacts_of(db: &Db, job_key: &str) -> Result<Vec<artifacts::Model>, Error> {
+    let rows = artifacts::Entity::find()
+        .filter(artifacts::Column::JobKey.eq(job_key))
+        .order_by_asc(artifacts::Column::NodeId)
+        .order_by_asc(artifacts::Column::Idx)
+        .all(db.read())
+        .await?;
+    Ok(rows)
+}
+async fn frames_of(db: &Db, job_key: &str) -> Result<Vec<frames::Model>, Error> {
+    let mut all = Vec::new();
+    loop {
+        let page = frames::Entity::find()
+            .filter(frames::Column::JobKey.eq(job_key))
+            .order_by_asc(frames::Column::NodeId)
+            .order_by_asc(frames::Column::Invocation)
+            .offset(u64::try_from(all.len()).unwrap_or(u64::MAX))
+            .limit(ROWS)
+            .all(db.read())
+            .await?;
+        let whole = u64::try_from(page.len()).is_ok_and(|count| count == ROWS);
+        all.extend(page);
+        if !whole {
+            return Ok(all);
+        }
+    }
+}
