@@ -126,13 +126,11 @@ impl Jobs {
     }
     /// Reads what is there of a run, and drives it from there.
     async fn go_on(&self, row: Model, ticket: Ticket) -> Result<(), Error> {
-        let (work, mut relay, live) = self.continued(row)?;
+        let (work, relay, live) = self.continued(row)?;
         let db = self.store.db();
-        let recorded = unpublished(db, &work.row.job_key).await?;
-        relay.publish_recorded(recorded).await?;
         let mut said = Said::default();
-        let past = Past::read(db, &work.row.job_key, |event| said.note(event)).await?;
-        let relay = relay.after(&past, said);
+        let mut past = Past::read(db, &work.row.job_key, |event| said.note(event)).await?;
+        let relay = relay.after(&mut past, said);
         let resume = decode(work.row.resume.as_deref())?;
         let begun = Begun {
             relay,

@@ -11,7 +11,7 @@ use atelier_proto::{
 use prost::Message;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::decode;
+use super::{decode, unpublished};
 use crate::{
     entity::{artifacts, frames, segments},
     error::Error,
@@ -26,8 +26,10 @@ const ROWS: u64 = 2_000;
 /// What was done of a run.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// Committed artifacts, published ones and others, by node and index.
+    /// Committed artifacts, shown ones and others, by node and index.
     pub artifacts: Vec<artifacts::Model>,
+    /// Those that were not shown, with what was committed.
+    pub unshown: Vec<(artifacts::Model, JobEvent)>,
     /// Results of finished invocations.
     pub journal: Journal,
 }
@@ -39,8 +41,17 @@ impl Past {
     pub async fn read(db: &Db, job_key: &str, mut see: impl FnMut(&JobEvent)) -> Result<Self, Error> {
         let mut past = Self {
             artifacts: artifacts_of(db, job_key).await?,
+            unshown: unpublished(db, job_key).await?,
             journal: Journal::default(),
         };
+        for (row, event) in &past.unshown {
+            if let Some(Frame::GenerationComplete(artifact)) = &event.event
+                && let Some(outputs) = artifact.outputs.clone()
+            {
+                let outputs = Map::try_from(outputs).map_err(|_| Error::DamagedLog)?;
+                past.journal.add_committed(&row.node_id, &row.invocation, outputs);
+            }
+        }
         let keys: HashMap<(&str, i64), &str> = past
             .artifacts
             .iter()

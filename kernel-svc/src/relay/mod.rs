@@ -82,6 +82,8 @@ pub struct Relay {
     ended: bool,
     /// What an earlier process said already.
     said: Said,
+    /// Artifacts that an earlier process committed and did not show, by node and invocation.
+    unshown: HashMap<(Arc<str>, String), Pending>,
     /// Frames of finished invocations that are committed with the next append.
     frames: Vec<(Arc<str>, String, ListValue)>,
 }
@@ -136,17 +138,23 @@ impl Relay {
             output_shown: false,
             ended: false,
             said: Said::default(),
+            unshown: HashMap::new(),
             frames: Vec::new(),
         }
     }
     /// Goes on where the relay of an earlier process stopped: indexes continue, and nothing is said twice.
     #[must_use]
-    pub fn after(mut self, past: &Past, said: Said) -> Self {
+    pub fn after(mut self, past: &mut Past, said: Said) -> Self {
         for row in &past.artifacts {
             let node: Arc<str> = row.node_id.as_str().into();
             let next = self.next_index.entry(Arc::clone(&node)).or_insert(0);
             *next = (*next).max(row.idx + 1);
             self.committed.insert((node, row.invocation.clone()), row.idx);
+        }
+        for (row, event) in past.unshown.drain(..) {
+            let key = (Arc::from(row.node_id.as_str()), row.invocation.clone());
+            self.unshown
+                .extend(recorded(row, event).map(|pending| (key, pending)));
         }
         self.output_shown = said.shows_output();
         self.said = said;
@@ -171,24 +179,8 @@ impl Relay {
         &mut self,
         rows: Vec<(crate::entity::artifacts::Model, JobEvent)>,
     ) -> Result<(), Error> {
-        let mut pending = Vec::new();
-        for (row, event) in rows {
-            let Some(frame) = event.event else { continue };
-            let commit = Commit {
-                node_id: row.node_id.into(),
-                invocation: row.invocation,
-                idx: row.idx,
-                save: true,
-                recorded: true,
-            };
-            pending.push(Pending {
-                frame,
-                kept: Kept::All,
-                artifact: Some(commit),
-                patch: None,
-            });
-        }
-        self.publish(pending).await
+        let pending = rows.into_iter().filter_map(|(row, event)| recorded(row, event));
+        self.publish(pending.collect()).await
     }
     /// Commits a batch and shows it.
     ///
@@ -226,8 +218,13 @@ impl Relay {
         if let Event::Artifact { node, invocation, .. } = &event {
             let key = (Arc::clone(&node.id), invocation.clone());
             if self.committed.contains_key(&key) {
+                // In its place among the other events of its node.
+                pending.extend(self.unshown.remove(&key));
                 return;
             }
+        }
+        if !self.unshown.is_empty() && job_patch(&event, 0).is_some_and(|patch| patch.ends()) {
+            pending.extend(std::mem::take(&mut self.unshown).into_values());
         }
         if !filter::passes(&event, &self.registry) {
             return;
@@ -493,6 +490,21 @@ fn hidden_result(commit: &Commit, artifact: GenerationComplete) -> Option<(Arc<s
     }];
     let (node, invocation) = (Arc::clone(&commit.node_id), commit.invocation.clone());
     Some((node, invocation, ListValue { values }))
+}
+/// An artifact that was committed before it could be shown.
+fn recorded(row: crate::entity::artifacts::Model, event: JobEvent) -> Option<Pending> {
+    Some(Pending {
+        frame: event.event?,
+        kept: Kept::All,
+        artifact: Some(Commit {
+            node_id: row.node_id.into(),
+            invocation: row.invocation,
+            idx: row.idx,
+            save: true,
+            recorded: true,
+        }),
+        patch: None,
+    })
 }
 fn plain(frame: Frame) -> Pending {
     Pending {
