@@ -1,13 +1,15 @@
 //! The services as processes of their own, joined by gRPC over sockets.
 
-use std::{path::Path, process::Stdio, time::Duration};
+use std::time::Duration;
 
-use anyhow::{Context, ensure};
-use atelier_cli::client::Client;
+use anyhow::Context;
 use atelier_common::testkit::until;
-use atelier_tests::{process::binary, stack::text, workflows::example};
+use atelier_tests::{
+    cluster::{Cluster, Ports},
+    stack::text,
+    workflows::example,
+};
 use serde_json::json;
-use tokio::process::{Child, Command};
 use tonic::transport::Endpoint;
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
@@ -16,40 +18,7 @@ use tonic_reflection::pb::v1::{
     ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
     server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
 };
-use url::Url;
 
-fn free_port() -> anyhow::Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-/// Starts a service on a port, with the addresses of its peers.
-fn start(name: &str, port: u16, data: &Path, peers: &[(&str, u16)]) -> anyhow::Result<Child> {
-    let program = binary()?.with_file_name(name);
-    ensure!(
-        program.exists(),
-        "{} is not built: run `cargo build --workspace --bins` first",
-        program.display()
-    );
-    let mut command = Command::new(program);
-    command
-        .args(["--listen", &format!("127.0.0.1:{port}")])
-        .env("ATELIER_PROCESS__DATA_DIR", data);
-    command
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("OPENAI_BASE_URL")
-        .env_remove("ATELIER_CONFIG");
-    for (peer, port) in peers {
-        command.env(
-            format!("ATELIER_PROCESS__PEERS__{}", peer.to_uppercase()),
-            format!("http://127.0.0.1:{port}"),
-        );
-    }
-    Ok(command
-        .kill_on_drop(true)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?)
-}
 /// Waits until a service says that it serves, and lists what it offers.
 async fn offers(port: u16) -> anyhow::Result<Vec<String>> {
     let endpoint = Endpoint::from_shared(format!("http://127.0.0.1:{port}"))?;
@@ -84,41 +53,14 @@ async fn offers(port: u16) -> anyhow::Result<Vec<String>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_processes_do_what_one_does() -> anyhow::Result<()> {
-    let data = tempfile::tempdir()?;
-    let (tracker, asset, provider, kernel, gateway) = (
-        free_port()?,
-        free_port()?,
-        free_port()?,
-        free_port()?,
-        free_port()?,
-    );
-    let _processes = [
-        start("tracker-svc", tracker, data.path(), &[])?,
-        start("asset-svc", asset, data.path(), &[])?,
-        start(
-            "provider-svc",
-            provider,
-            data.path(),
-            &[("tracker", tracker), ("asset", asset)],
-        )?,
-        start(
-            "kernel-svc",
-            kernel,
-            data.path(),
-            &[("provider", provider), ("asset", asset)],
-        )?,
-        start(
-            "gateway",
-            gateway,
-            data.path(),
-            &[
-                ("kernel", kernel),
-                ("provider", provider),
-                ("tracker", tracker),
-                ("asset", asset),
-            ],
-        )?,
-    ];
+    let cluster = Cluster::start(&[]).await?;
+    let Ports {
+        tracker,
+        asset,
+        provider,
+        kernel,
+        ..
+    } = cluster.ports;
     for (port, service) in [
         (tracker, "atelier.tracker.v1.GenerationService"),
         (asset, "atelier.asset.v1.AssetService"),
@@ -135,10 +77,7 @@ async fn five_processes_do_what_one_does() -> anyhow::Result<()> {
             "{offered:?}"
         );
     }
-    let client = Client::new(Url::parse(&format!("http://127.0.0.1:{gateway}"))?)?;
-    until(|| async { client.alive().await })
-        .within(Duration::from_secs(30))
-        .await;
+    let client = cluster.client();
     let body = json!({"workflow": example("six-images")?, "params": {"idea": "a harbour"}});
     let job = client.post("/api/v1/jobs?wait=120", &body).await?;
     assert_eq!(text(&job, "status"), "completed", "{job}");

@@ -1,5 +1,7 @@
 //! Real processes that are killed: nothing that was committed is lost, rows say what happened, a second run works.
 
+mod adoption;
+
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use atelier_common::testkit::until;
@@ -76,12 +78,12 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
                 10,
             )
             .await;
-        job.is_ok_and(|job| text(&job, "status") == "failed") && open.is_ok_and(|open| open.is_empty())
+        let over = |job: Value| ["completed", "failed"].contains(&text(&job, "status"));
+        job.is_ok_and(over) && open.is_ok_and(|open| open.is_empty())
     })
-    .within(Duration::from_secs(30))
+    .within(Duration::from_secs(60))
     .await;
     let job = client.get("/api/v1/jobs/J", &[]).await?;
-    assert_eq!(text(&job, "error_code"), "INTERRUPTED", "{job}");
     let mut replayed = Vec::new();
     let mut events = std::pin::pin!(client.events("J", 0));
     while let Some(event) = events.next().await {
@@ -91,7 +93,8 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
         .iter()
         .filter_map(|event| event["job_seq"].as_i64())
         .collect();
-    assert!(seqs.windows(2).all(|pair| pair[0] < pair[1]), "{seqs:?}");
+    let whole: Vec<_> = (1..=i64::try_from(seqs.len())?).collect();
+    assert_eq!(seqs, whole, "one sequence over both processes");
     let made: Vec<&Value> = replayed
         .iter()
         .filter(|event| text(event, "type") == "generation_complete" && text(event, "node_id") == "g")
@@ -119,7 +122,10 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
         .iter()
         .filter(|row| text(row, "status") == "completed")
         .count();
-    assert!(completed >= made.len(), "every artifact has a row that completed");
+    assert_eq!((ledger.len(), completed), (6, made.len()), "one row for each picture: {ledger:?}");
+    // What was under way at the provider when both died may be billed: it is not asked for again, and its item is lost.
+    let expected = if completed == 6 { "completed" } else { "failed" };
+    assert_eq!(text(&job, "status"), expected, "{job}");
     for asset in rows(&server, "assets", "J").await? {
         let bytes = std::fs::read(text(&asset, "path"))?;
         assert_eq!(
@@ -186,8 +192,11 @@ async fn followed_over(killed: bool) -> anyhow::Result<()> {
     let lines = told.lines()?;
     let summary = lines.last().cloned().unwrap_or_default();
     assert_eq!(text(&summary, "type"), "run_summary", "{}", told.stderr);
-    assert_eq!(text(&summary, "status"), "failed", "{summary}");
     let made = rows(&server, "assets", "J").await?.len();
+    let expected = if made == 6 { "completed" } else { "failed" };
+    assert_eq!(text(&summary, "status"), expected, "{summary}");
+    assert!(killed || made == 6, "a server that ends well loses nothing: {made}");
+    assert_eq!(rows(&server, "generations", "J").await?.len(), 6);
     assert_eq!(summary["artifacts"].as_array().map(Vec::len), Some(made));
     let numbers: Vec<i64> = lines.iter().filter_map(|line| line["job_seq"].as_i64()).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "nothing twice: {numbers:?}");

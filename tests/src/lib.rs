@@ -2,9 +2,11 @@
 //! the index of cases.
 
 pub mod cases;
+pub mod cluster;
 pub mod process;
 pub mod socket;
 pub mod stack;
+pub mod stand_in;
 pub mod workflows;
 
 pub use process::{Server, atelier};

@@ -2,6 +2,7 @@
 //! that serves them.
 
 mod fakes;
+mod inputs;
 mod kernel;
 mod log;
 mod reader;
