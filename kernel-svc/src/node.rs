@@ -386,6 +386,17 @@ impl Pieces for OnlyProgress<'_> {
     }
 }
 
+/// Media that a node wants stored.
+#[derive(Debug, Clone)]
+pub struct NewAsset {
+    /// Its name for people.
+    pub name: String,
+    /// Its media type.
+    pub content_type: String,
+    /// The bytes.
+    pub data: Bytes,
+}
+
 /// What the kernel offers to node code from other services.
 #[async_trait]
 pub trait Services: Send + Sync {
@@ -400,6 +411,14 @@ pub trait Services: Send + Sync {
     async fn media_bytes(&self, ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError>;
     /// All models that can be asked now.
     async fn models(&self, ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError>;
+    /// Stores media as an asset of the run's owner. Saving the same thing again gives the same asset.
+    async fn save_asset(&self, _ctx: &Context, _asset: NewAsset) -> Result<MediaRef, NodeError> {
+        Err(NodeError::new("assets cannot be stored here"))
+    }
+    /// The folder below which node code may read and write files; `None`: none.
+    fn workspace(&self) -> Option<std::path::PathBuf> {
+        None
+    }
 }
 
 /// Makes the code of a node.

@@ -47,6 +47,7 @@ pub struct Jobs {
     pub(super) settings: Arc<Settings>,
     admission: Admission,
     running: Arc<DashMap<String, CancellationToken>>,
+    workspace: Arc<std::path::Path>,
     tasks: Tasks,
 }
 /// A run that was asked for.
@@ -78,6 +79,7 @@ impl Jobs {
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
             settings: Arc::new(settings),
             running: Arc::default(),
+            workspace: deps.data_dir.join("workspace").into(),
             tasks: deps.tasks.clone(),
         }
     }
@@ -287,7 +289,9 @@ impl Jobs {
             params,
             options: self.engine_options(options),
             registry: Arc::clone(&self.registry),
-            services: Arc::new(JobServices::new(self.clients.clone(), caller)),
+            services: Arc::new(
+                JobServices::new(self.clients.clone(), caller).in_workspace(self.workspace.to_path_buf()),
+            ),
             events,
             cancel,
             probe: None,

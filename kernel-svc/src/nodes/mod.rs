@@ -6,12 +6,19 @@
 //! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`.
 
 mod args;
+mod audio;
 mod catalog;
 mod check;
 mod code;
 mod constants;
 mod control;
+mod image;
 mod inputs;
+mod media_files;
+mod media_io;
+mod media_paths;
+#[cfg(test)]
+mod media_testing;
 mod models;
 mod sinks;
 mod text;
@@ -45,6 +52,9 @@ fn all() -> code::Types {
         control::types(),
         text::types(),
         models::types(),
+        audio::types(),
+        image::types(),
+        media_files::types(),
         sinks::types(),
     ]
     .into_iter()
