@@ -198,6 +198,8 @@ pub struct NodeError {
     pub provider: Option<String>,
     /// Name of the missing secret.
     pub secret_key: Option<String>,
+    /// What has to be installed beside the kernel.
+    pub runtime_package: Option<String>,
     /// The generation that failed.
     pub generation_id: Option<String>,
     /// What kind of end this is.
@@ -233,6 +235,7 @@ impl NodeError {
             code: None,
             provider: None,
             secret_key: None,
+            runtime_package: None,
             generation_id: None,
             kind: NodeErrorKind::Failed,
         }
@@ -242,6 +245,14 @@ impl NodeError {
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
+    }
+    /// Something that is not part of the kernel is not installed: the message says what and how.
+    #[must_use]
+    pub fn missing_package(package: &str, message: impl Into<String>) -> Self {
+        Self {
+            runtime_package: Some(package.to_owned()),
+            ..Self::new(message).code("missing_runtime_package")
+        }
     }
     /// The run was cancelled.
     #[must_use]
@@ -414,6 +425,14 @@ pub trait Services: Send + Sync {
     /// Stores media as an asset of the run's owner. Saving the same thing again gives the same asset.
     async fn save_asset(&self, _ctx: &Context, _asset: NewAsset) -> Result<MediaRef, NodeError> {
         Err(NodeError::new("assets cannot be stored here"))
+    }
+    /// The folder for files that are gone when their node ends.
+    fn scratch(&self) -> std::path::PathBuf {
+        std::env::temp_dir()
+    }
+    /// Where a program is that is installed beside the kernel.
+    fn program(&self, name: &str) -> std::path::PathBuf {
+        name.into()
     }
     /// The folder below which node code may read and write files; `None`: none.
     fn workspace(&self) -> Option<std::path::PathBuf> {

@@ -55,6 +55,7 @@ pub struct JobServices {
     clients: Clients,
     caller: Caller,
     workspace: Option<std::path::PathBuf>,
+    scratch: Option<std::path::PathBuf>,
 }
 impl JobServices {
     /// The services for one owner.
@@ -64,12 +65,13 @@ impl JobServices {
             clients,
             caller,
             workspace: None,
+            scratch: None,
         }
     }
-    /// The folder below which node code may read and write files.
+    /// The folder below which node code may read and write files, and the one for temporary files.
     #[must_use]
-    pub fn in_workspace(mut self, folder: std::path::PathBuf) -> Self {
-        self.workspace = Some(folder);
+    pub fn in_folders(mut self, workspace: std::path::PathBuf, scratch: std::path::PathBuf) -> Self {
+        (self.workspace, self.scratch) = (Some(workspace), Some(scratch));
         self
     }
     fn signed<T>(&self, message: T) -> Request<T> {
@@ -243,6 +245,7 @@ fn failure(status: &Status, generation: Option<&Generation>, run_cancelled: bool
         code,
         provider: metadata("provider").or_else(|| generation.map(|generation| generation.provider.clone())),
         secret_key: metadata("secret_key"),
+        runtime_package: None,
         generation_id: metadata("generation_id")
             .or_else(|| generation.map(|generation| generation.generation_id.clone())),
         kind,
@@ -353,6 +356,9 @@ impl Services for JobServices {
     }
     fn workspace(&self) -> Option<std::path::PathBuf> {
         self.workspace.clone()
+    }
+    fn scratch(&self) -> std::path::PathBuf {
+        self.scratch.clone().unwrap_or_else(std::env::temp_dir)
     }
     async fn save_asset(&self, ctx: &Context, asset: NewAsset) -> Result<MediaRef, NodeError> {
         let NewAsset {

@@ -47,7 +47,7 @@ pub struct Jobs {
     pub(super) settings: Arc<Settings>,
     admission: Admission,
     running: Arc<DashMap<String, CancellationToken>>,
-    workspace: Arc<std::path::Path>,
+    data_dir: Arc<std::path::Path>,
     tasks: Tasks,
 }
 /// A run that was asked for.
@@ -79,7 +79,7 @@ impl Jobs {
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
             settings: Arc::new(settings),
             running: Arc::default(),
-            workspace: deps.data_dir.join("workspace").into(),
+            data_dir: deps.data_dir.as_path().into(),
             tasks: deps.tasks.clone(),
         }
     }
@@ -290,7 +290,8 @@ impl Jobs {
             options: self.engine_options(options),
             registry: Arc::clone(&self.registry),
             services: Arc::new(
-                JobServices::new(self.clients.clone(), caller).in_workspace(self.workspace.to_path_buf()),
+                JobServices::new(self.clients.clone(), caller)
+                    .in_folders(self.data_dir.join("workspace"), self.data_dir.join("tmp")),
             ),
             events,
             cancel,

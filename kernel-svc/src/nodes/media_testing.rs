@@ -29,6 +29,8 @@ use crate::{
 pub(super) struct Local {
     pub workspace: Option<PathBuf>,
     pub saved: Mutex<Vec<NewAsset>>,
+    /// Where programs are; `None`: where the system looks for them.
+    pub programs: Option<PathBuf>,
 }
 #[async_trait]
 impl Services for Local {
@@ -50,6 +52,9 @@ impl Services for Local {
     }
     fn workspace(&self) -> Option<PathBuf> {
         self.workspace.clone()
+    }
+    fn program(&self, name: &str) -> PathBuf {
+        self.programs.as_ref().map_or_else(|| name.into(), |folder| folder.join(name))
     }
 }
 /// What a node of a type sees.

@@ -8,6 +8,7 @@
 mod args;
 mod audio;
 mod catalog;
+mod charts;
 mod check;
 mod code;
 mod constants;
@@ -19,9 +20,12 @@ mod media_io;
 mod media_paths;
 #[cfg(test)]
 mod media_testing;
+mod model3d;
 mod models;
 mod sinks;
+mod svg;
 mod text;
+mod video;
 
 #[cfg(test)]
 mod testing;
@@ -53,8 +57,12 @@ fn all() -> code::Types {
         text::types(),
         models::types(),
         audio::types(),
+        charts::types(),
         image::types(),
         media_files::types(),
+        model3d::types(),
+        svg::types(),
+        video::types(),
         sinks::types(),
     ]
     .into_iter()

@@ -4,6 +4,7 @@
 //! Vorbis or AAC; what comes out is WAV of 16 bits. What does not live here: files (`media_files`), speech (`models/`).
 
 mod analysis;
+mod chunks;
 mod codec;
 mod dynamics;
 mod edit;
@@ -33,6 +34,7 @@ use crate::node::{Context, Executor, Factory, NodeError};
 pub(super) fn types() -> Types {
     [
         analysis::types(),
+        chunks::types(),
         dynamics::types(),
         edit::types(),
         filters::types(),
@@ -235,4 +237,11 @@ async fn job(inputs: Map, ctx: &Context) -> Result<impl FnOnce(&Stop) -> Result<
         }
         Ok(Job { params, stop: stop.clone(), sounds })
     })
+}
+/// Silence of so many seconds.
+#[cfg(test)]
+pub(super) fn silence_for_tests(seconds: f64) -> atelier_proto::value::Value {
+    let mut sound = Sound { rate: 8_000, channels: Vec::new() };
+    sound.channels.push(vec![0.0; sound.samples(seconds)]);
+    codec::encode(&sound).unwrap_or_default()
 }

@@ -22,12 +22,13 @@ mod warp;
 mod tests;
 
 use async_trait::async_trait;
-use atelier_proto::value::{Map, Value};
+use atelier_proto::value::Map;
 use bytes::Bytes;
 use image::RgbaImage;
 use indexmap::IndexMap;
 
-pub(super) use pixels::{color, converted, decode, encode, sized};
+pub(super) use text::Style;
+pub(super) use pixels::{byte, color, converted, decode, encode, real, sized};
 
 use super::{
     args::{missing, one},
