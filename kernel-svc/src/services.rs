@@ -29,9 +29,7 @@ use tonic_types::StatusExt;
 
 use crate::{
     event::Note,
-    node::{
-        Context, Generated, GenerationCall, NewAsset, NodeError, NodeErrorKind, Piece, Pieces, Services,
-    },
+    node::{Context, Generated, GenerationCall, NewAsset, NodeError, NodeErrorKind, Piece, Pieces, Services},
 };
 
 /// Largest media that a node may read whole, in bytes.

@@ -41,7 +41,11 @@ const BUILT_IN: &[Migration<'_>] = &[
 ];
 /// A type that is only called differently.
 const fn same(from: &'static str, to: &'static str) -> Migration<'static> {
-    Migration { from, to, renames: &[] }
+    Migration {
+        from,
+        to,
+        renames: &[],
+    }
 }
 
 /// How a file is loaded.

@@ -26,11 +26,23 @@ use crate::{
 pub(super) fn types() -> Types {
     vec![
         ("nodetool.image.LoadImageFile", factory(Load("image"))),
-        ("nodetool.image.LoadImageFolder", factory(Streamed(Folder { kind: "image", all: "images" }))),
+        (
+            "nodetool.image.LoadImageFolder",
+            factory(Streamed(Folder {
+                kind: "image",
+                all: "images",
+            })),
+        ),
         ("nodetool.image.SaveImage", factory(SaveAsset("image"))),
         ("nodetool.image.SaveImageFile", factory(SaveFile("image"))),
         ("nodetool.audio.LoadAudioFile", factory(Load("audio"))),
-        ("nodetool.audio.LoadAudioFolder", factory(Streamed(Folder { kind: "audio", all: "audios" }))),
+        (
+            "nodetool.audio.LoadAudioFolder",
+            factory(Streamed(Folder {
+                kind: "audio",
+                all: "audios",
+            })),
+        ),
         ("nodetool.audio.SaveAudio", factory(SaveAsset("audio"))),
         ("nodetool.audio.SaveAudioFile", factory(SaveFile("audio"))),
         ("nodetool.video.LoadVideoFile", factory(Load("video"))),
@@ -44,7 +56,10 @@ pub(super) fn types() -> Types {
 
 /// The media type of a file by its name.
 fn mime(kind: &str, name: &str) -> &'static str {
-    let end = name.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).unwrap_or_default();
+    let end = name
+        .rsplit_once('.')
+        .map(|(_, end)| end.to_ascii_lowercase())
+        .unwrap_or_default();
     match (kind, end.as_str()) {
         ("image", "jpg" | "jpeg") => "image/jpeg",
         ("image", "webp") => "image/webp",
@@ -104,7 +119,10 @@ impl Executor for Load {
         }
         let path = media_paths::existing(ctx, "path", path.trim_start_matches("file://"))?;
         let bytes = media_paths::read("path", &path).await?;
-        Ok(one("output", made(self.0, mime(self.0, &path.to_string_lossy()), bytes.to_vec())?))
+        Ok(one(
+            "output",
+            made(self.0, mime(self.0, &path.to_string_lossy()), bytes.to_vec())?,
+        ))
     }
 }
 
@@ -132,7 +150,10 @@ impl Generator for Folder {
         };
         let (deep, pattern) = (params.flag("include_subdirectories"), params.text("pattern"));
         let here = ctx.clone();
-        let files = work(ctx, move |_| media_paths::files(&here, "folder", &folder, deep, &ends, &pattern)).await?;
+        let files = work(ctx, move |_| {
+            media_paths::files(&here, "folder", &folder, deep, &ends, &pattern)
+        })
+        .await?;
         let (mut all, mut total) = (Vec::new(), 0_usize);
         for path in files {
             if ctx.cancel.is_cancelled() {
@@ -140,7 +161,11 @@ impl Generator for Folder {
             }
             let bytes = media_paths::read("folder", &path).await?;
             total = total.saturating_add(bytes.len());
-            let media = made(self.kind, mime(self.kind, &path.to_string_lossy()), bytes.to_vec())?;
+            let media = made(
+                self.kind,
+                mime(self.kind, &path.to_string_lossy()),
+                bytes.to_vec(),
+            )?;
             // Bounded: beyond it the list is not handed on.
             if total <= MAX_RESULT {
                 all.push(media.clone());
@@ -150,8 +175,15 @@ impl Generator for Folder {
             frames.frame(frame).await?;
         }
         if total > MAX_RESULT {
-            let content = format!("the files have more than {MAX_RESULT} bytes: the list `{}` was left out", self.all);
-            ctx.note(Note::Log { content, severity: Severity::Warning }).await;
+            let content = format!(
+                "the files have more than {MAX_RESULT} bytes: the list `{}` was left out",
+                self.all
+            );
+            ctx.note(Note::Log {
+                content,
+                severity: Severity::Warning,
+            })
+            .await;
             return Ok(());
         }
         frames.frame(one(self.all, Value::list(all))).await
@@ -162,7 +194,10 @@ impl Generator for Folder {
 fn stamped(name: &str, pattern: &str) -> Result<String, NodeError> {
     let items: Vec<Item<'_>> = StrftimeItems::new(pattern).collect();
     if pattern.len() > 1_024 || items.iter().any(|item| matches!(item, Item::Error)) {
-        return Err(value_fault(name, "must be a name; `%` begins a part of the time, like %Y"));
+        return Err(value_fault(
+            name,
+            "must be a name; `%` begins a part of the time, like %Y",
+        ));
     }
     let now = atelier_common::clock::Clock::system().now();
     Ok(now.format_with_items(items.iter()).to_string())
@@ -213,11 +248,31 @@ impl Executor for SaveAsset {
         let data = need(ctx, &inputs, handle).await?;
         let params = Params::new(ctx, inputs);
         let name = stamped("name", &params.text("name"))?;
-        let content_type = match params.value(handle).as_media().and_then(|media| media.mime_type.clone()) {
+        let content_type = match params
+            .value(handle)
+            .as_media()
+            .and_then(|media| media.mime_type.clone())
+        {
             Some(stated) if !stated.is_empty() => stated,
             _ => mime(kind, &format!("x.{}", end(kind, &data))).to_owned(),
         };
-        let saved = ctx.services.save_asset(ctx, NewAsset { name, content_type, data }).await?;
-        Ok(one("output", MediaRef { kind: kind.to_owned(), ..saved }))
+        let saved = ctx
+            .services
+            .save_asset(
+                ctx,
+                NewAsset {
+                    name,
+                    content_type,
+                    data,
+                },
+            )
+            .await?;
+        Ok(one(
+            "output",
+            MediaRef {
+                kind: kind.to_owned(),
+                ..saved
+            },
+        ))
     }
 }

@@ -90,7 +90,10 @@ pub(super) async fn read(ctx: &Context, name: &str, value: &Value) -> Result<Opt
         return Ok(None);
     }
     if bytes.len() > MAX_INPUT {
-        return Err(value_fault(name, &format!("must have at most {MAX_INPUT} bytes, got {}", bytes.len())));
+        return Err(value_fault(
+            name,
+            &format!("must have at most {MAX_INPUT} bytes, got {}", bytes.len()),
+        ));
     }
     Ok(Some(bytes))
 }
@@ -105,7 +108,10 @@ async fn address(ctx: &Context, name: &str, uri: &str) -> Result<Option<Bytes>, 
     if uri.is_empty() || uri.starts_with("memory://") {
         return Ok(None);
     }
-    if let Some(path) = uri.strip_prefix("file://").or((!uri.contains(':')).then_some(uri)) {
+    if let Some(path) = uri
+        .strip_prefix("file://")
+        .or((!uri.contains(':')).then_some(uri))
+    {
         let path = media_paths::existing(ctx, name, path)?;
         return media_paths::read(name, &path).await.map(Some);
     }
@@ -129,7 +135,10 @@ async fn fetched(ctx: &Context, name: &str, media: &MediaRef) -> Result<Bytes, N
 /// They are too large to be handed on.
 pub(super) fn made(kind: &str, mime_type: &str, bytes: Vec<u8>) -> Result<Value, NodeError> {
     if bytes.len() > MAX_RESULT {
-        let message = format!("the {kind} has {} bytes, more than {MAX_RESULT} that can be handed on", bytes.len());
+        let message = format!(
+            "the {kind} has {} bytes, more than {MAX_RESULT} that can be handed on",
+            bytes.len()
+        );
         return Err(NodeError::new(message).code("output.size"));
     }
     Ok(MediaRef {
@@ -154,8 +163,18 @@ pub(super) struct Params {
 }
 /// Inputs whose upper limit is for sliders: what can be done is bounded by the number of pixels, samples or bytes.
 const OPEN: &[&str] = &[
-    "left", "top", "right", "bottom", "width", "height", "target_width", "target_height", "canvas_width",
-    "canvas_height", "border", "scale",
+    "left",
+    "top",
+    "right",
+    "bottom",
+    "width",
+    "height",
+    "target_width",
+    "target_height",
+    "canvas_width",
+    "canvas_height",
+    "border",
+    "scale",
 ];
 impl Params {
     pub fn new(ctx: &Context, inputs: Map) -> Self {
@@ -187,7 +206,10 @@ impl Params {
         Ok(number)
     }
     /// A number within the limits of the type.
-    #[expect(clippy::cast_possible_truncation, reason = "pixels and samples are computed in single precision")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "pixels and samples are computed in single precision"
+    )]
     pub fn f(&self, name: &str) -> Result<f32, NodeError> {
         self.f64(name).map(|number| number as f32)
     }
@@ -226,7 +248,10 @@ impl Params {
             return Ok(text);
         }
         let text: String = text.chars().take(40).collect();
-        Err(value_fault(name, &format!("must be one of: {}; got {text:?}", known.join(", "))))
+        Err(value_fault(
+            name,
+            &format!("must be one of: {}; got {text:?}", known.join(", ")),
+        ))
     }
     fn within(&self, name: &str, number: f64) -> Result<(), NodeError> {
         let input = self

@@ -47,16 +47,30 @@ fn named(root: &Path, name: &str, text: &str) -> Result<PathBuf, NodeError> {
             Component::Normal(_) | Component::RootDir | Component::Prefix(_) => full.push(part),
         }
     }
-    if full.starts_with(root) { Ok(full) } else { Err(outside(name)) }
+    if full.starts_with(root) {
+        Ok(full)
+    } else {
+        Err(outside(name))
+    }
 }
 /// Something that is there.
 pub(super) fn existing(ctx: &Context, name: &str, text: &str) -> Result<PathBuf, NodeError> {
     let root = workspace(ctx)?;
     let path = named(&root, name, text)?;
-    let real = path
-        .canonicalize()
-        .map_err(|_| value_fault(name, &format!("names {:?}, which is not in the workspace folder", shown(&root, &path))))?;
-    if real.starts_with(&root) { Ok(real) } else { Err(outside(name)) }
+    let real = path.canonicalize().map_err(|_| {
+        value_fault(
+            name,
+            &format!(
+                "names {:?}, which is not in the workspace folder",
+                shown(&root, &path)
+            ),
+        )
+    })?;
+    if real.starts_with(&root) {
+        Ok(real)
+    } else {
+        Err(outside(name))
+    }
 }
 fn shown(root: &Path, path: &Path) -> String {
     path.strip_prefix(root).unwrap_or(path).display().to_string()
@@ -67,13 +81,21 @@ pub(super) fn relative(ctx: &Context, path: &Path) -> Result<String, NodeError> 
 }
 /// A file's bytes, bounded.
 pub(super) async fn read(name: &str, path: &Path) -> Result<Bytes, NodeError> {
-    let lost = |error: std::io::Error| value_fault(name, &format!("names a file that cannot be read: {}", error.kind()));
+    let lost = |error: std::io::Error| {
+        value_fault(
+            name,
+            &format!("names a file that cannot be read: {}", error.kind()),
+        )
+    };
     let info = tokio::fs::metadata(path).await.map_err(lost)?;
     if !info.is_file() {
         return Err(value_fault(name, "must name a file"));
     }
     if info.len() > MAX_INPUT as u64 {
-        return Err(value_fault(name, &format!("names a file of more than {MAX_INPUT} bytes")));
+        return Err(value_fault(
+            name,
+            &format!("names a file of more than {MAX_INPUT} bytes"),
+        ));
     }
     tokio::fs::read(path).await.map(Bytes::from).map_err(lost)
 }
@@ -91,14 +113,20 @@ pub(super) fn write(
     let single = single
         .filter(|single| *single == filename && !filename.is_empty())
         .ok_or_else(|| value_fault("filename", "must be the name of a file, without folders"))?;
-    let failed = |error: std::io::Error| NodeError::new(format!("the file {single:?} cannot be written: {}", error.kind()));
+    let failed = |error: std::io::Error| {
+        NodeError::new(format!("the file {single:?} cannot be written: {}", error.kind()))
+    };
     // The deepest folder that is there must be within the workspace before anything is made in it.
     let there = folder.ancestors().find(|folder| folder.exists()).unwrap_or(&root);
     if !there.canonicalize().map_err(failed)?.starts_with(&root) {
         return Err(outside("folder"));
     }
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    let path = if overwrite { folder.join(single) } else { free(&folder, single)? };
+    let path = if overwrite {
+        folder.join(single)
+    } else {
+        free(&folder, single)?
+    };
     let temporary = folder.join(format!(".{}.part", uuid::Uuid::now_v7()));
     let written = std::fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(bytes))
@@ -110,8 +138,11 @@ pub(super) fn write(
     Ok(path)
 }
 fn free(folder: &Path, single: &str) -> Result<PathBuf, NodeError> {
-    let (stem, end) = single.rsplit_once('.').map_or((single, String::new()), |(stem, end)| (stem, format!(".{end}")));
-    let names = std::iter::once(single.to_owned()).chain((1..MAX_FILES).map(|number| format!("{stem}_{number}{end}")));
+    let (stem, end) = single
+        .rsplit_once('.')
+        .map_or((single, String::new()), |(stem, end)| (stem, format!(".{end}")));
+    let names = std::iter::once(single.to_owned())
+        .chain((1..MAX_FILES).map(|number| format!("{stem}_{number}{end}")));
     names
         .map(|name| folder.join(name))
         .find(|path| path.symlink_metadata().is_err())
@@ -130,25 +161,41 @@ pub(super) fn files(
     if !root.is_dir() {
         return Err(value_fault(name, "must name a folder"));
     }
-    let ends: Vec<String> = ends.iter().map(|end| end.trim_start_matches('.').to_lowercase()).collect();
+    let ends: Vec<String> = ends
+        .iter()
+        .map(|end| end.trim_start_matches('.').to_lowercase())
+        .collect();
     let pattern = glob(pattern)?;
     let (mut found, mut looked) = (Vec::new(), 0);
     let mut open = vec![(root, 0)];
     while let Some((folder, depth)) = open.pop() {
-        let lost = |error: std::io::Error| value_fault(name, &format!("names a folder that cannot be read: {}", error.kind()));
+        let lost = |error: std::io::Error| {
+            value_fault(
+                name,
+                &format!("names a folder that cannot be read: {}", error.kind()),
+            )
+        };
         for entry in std::fs::read_dir(&folder).map_err(lost)? {
             let entry = entry.map_err(lost)?;
             looked += 1;
             if looked > MAX_ENTRIES || found.len() >= MAX_FILES {
-                return Err(value_fault(name, &format!("names a folder of more than {MAX_FILES} files")));
+                return Err(value_fault(
+                    name,
+                    &format!("names a folder of more than {MAX_FILES} files"),
+                ));
             }
             let kind = entry.file_type().map_err(lost)?;
             let path = entry.path();
-            let end = path.extension().and_then(|end| end.to_str()).unwrap_or_default().to_lowercase();
+            let end = path
+                .extension()
+                .and_then(|end| end.to_str())
+                .unwrap_or_default()
+                .to_lowercase();
             let file = entry.file_name().to_string_lossy().into_owned();
             if kind.is_dir() && deep && depth < MAX_DEPTH {
                 open.push((path, depth + 1));
-            } else if kind.is_file() && !file.starts_with('.')
+            } else if kind.is_file()
+                && !file.starts_with('.')
                 && (ends.is_empty() || ends.contains(&end))
                 && pattern.as_ref().is_none_or(|pattern| pattern.is_match(&file))
             {
@@ -175,5 +222,6 @@ fn glob(pattern: &str) -> Result<Option<regex::Regex>, NodeError> {
         .case_insensitive(true)
         .size_limit(1 << 20)
         .build();
-    made.map(Some).map_err(|_| value_fault("pattern", "must be a pattern with * and ?"))
+    made.map(Some)
+        .map_err(|_| value_fault("pattern", "must be a pattern with * and ?"))
 }

@@ -34,13 +34,22 @@ pub(super) struct Local {
 }
 #[async_trait]
 impl Services for Local {
-    async fn generate(&self, _: &Context, _: GenerationCall, _: &mut dyn Pieces) -> Result<Generated, NodeError> {
+    async fn generate(
+        &self,
+        _: &Context,
+        _: GenerationCall,
+        _: &mut dyn Pieces,
+    ) -> Result<Generated, NodeError> {
         Err(NodeError::new("no provider"))
     }
     async fn media_bytes(&self, _ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError> {
         let saved = self.saved.lock().expect("assets");
-        let found = saved.iter().find(|asset| media.uri == format!("asset://{}", asset.name));
-        found.map(|asset| asset.data.clone()).ok_or_else(|| NodeError::new("not found"))
+        let found = saved
+            .iter()
+            .find(|asset| media.uri == format!("asset://{}", asset.name));
+        found
+            .map(|asset| asset.data.clone())
+            .ok_or_else(|| NodeError::new("not found"))
     }
     async fn models(&self, _ctx: &Context, _capability: &str) -> Result<Vec<Model>, NodeError> {
         Ok(Vec::new())
@@ -48,13 +57,19 @@ impl Services for Local {
     async fn save_asset(&self, _ctx: &Context, asset: NewAsset) -> Result<MediaRef, NodeError> {
         let uri = format!("asset://{}", asset.name);
         self.saved.lock().expect("assets").push(asset);
-        Ok(MediaRef { uri, asset_id: Some("a1".to_owned()), ..MediaRef::default() })
+        Ok(MediaRef {
+            uri,
+            asset_id: Some("a1".to_owned()),
+            ..MediaRef::default()
+        })
     }
     fn workspace(&self) -> Option<PathBuf> {
         self.workspace.clone()
     }
     fn program(&self, name: &str) -> PathBuf {
-        self.programs.as_ref().map_or_else(|| name.into(), |folder| folder.join(name))
+        self.programs
+            .as_ref()
+            .map_or_else(|| name.into(), |folder| folder.join(name))
     }
 }
 /// What a node of a type sees.
@@ -80,7 +95,9 @@ pub(super) fn context(node_type: &str, services: Arc<Local>) -> Context {
 }
 /// One invocation.
 pub(super) async fn call(ctx: &Context, inputs: Map) -> Result<Map, NodeError> {
-    let mut code = registry().executor(&ctx.node_type).unwrap_or_else(|| panic!("no type {}", ctx.node_type));
+    let mut code = registry()
+        .executor(&ctx.node_type)
+        .unwrap_or_else(|| panic!("no type {}", ctx.node_type));
     code.process(inputs, ctx).await
 }
 /// One invocation: JSON, and media beside it.
@@ -88,9 +105,15 @@ pub(super) async fn node(node_type: &str, params: Json, media: &[(&str, &Value)]
     call(&context(node_type, Arc::default()), inputs(params, media)).await
 }
 pub(super) fn inputs(params: Json, media: &[(&str, &Value)]) -> Map {
-    let Value::Map(map) = from_json(params) else { panic!("an object") };
+    let Value::Map(map) = from_json(params) else {
+        panic!("an object")
+    };
     let mut map = map.as_ref().clone();
-    map.extend(media.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone())));
+    map.extend(
+        media
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).clone())),
+    );
     map
 }
 /// A picture of pixels in rows.
@@ -107,7 +130,10 @@ pub(super) fn grey(width: u32, values: &[u8]) -> Value {
 /// Pixels of a picture, and its width.
 pub(super) fn pixels(value: &Value) -> (u32, Vec<[u8; 4]>) {
     let media = value.as_media().unwrap_or_else(|| panic!("media, got {value:?}"));
-    assert_eq!((media.kind.as_str(), media.mime_type.as_deref()), ("image", Some("image/png")));
+    assert_eq!(
+        (media.kind.as_str(), media.mime_type.as_deref()),
+        ("image", Some("image/png"))
+    );
     let picture = decode("test", media.data.as_ref().expect("bytes")).expect("a picture");
     (picture.width(), picture.pixels().map(|pixel| pixel.0).collect())
 }
@@ -117,14 +143,23 @@ pub(super) fn reds(value: &Value) -> Vec<u8> {
 }
 
 /// Runs a graph of nodes `[id, type, properties]` and edges `source.handle -> target.handle`.
-pub(super) async fn graph(nodes: Json, edges: &[&str], params: Map, services: Arc<Local>) -> (RunResult, Vec<(String, Map)>) {
+pub(super) async fn graph(
+    nodes: Json,
+    edges: &[&str],
+    params: Map,
+    services: Arc<Local>,
+) -> (RunResult, Vec<(String, Map)>) {
     let nodes: Vec<Json> = nodes
         .as_array()
         .expect("a list")
         .iter()
         .map(|node| json!({"id": node[0], "type": node[1], "properties": node[2]}))
         .collect();
-    let end = |text: &str| text.split_once('.').map(|(node, handle)| (node.to_owned(), handle.to_owned())).expect("an end");
+    let end = |text: &str| {
+        text.split_once('.')
+            .map(|(node, handle)| (node.to_owned(), handle.to_owned()))
+            .expect("an end")
+    };
     let edges: Vec<Json> = edges
         .iter()
         .map(|edge| {
@@ -136,8 +171,22 @@ pub(super) async fn graph(nodes: Json, edges: &[&str], params: Map, services: Ar
     let file = json!({"nodes": nodes, "edges": edges});
     run_file(&file, params, services).await
 }
+/// What a run gave by a name, once.
+pub(super) fn only(result: &RunResult, name: &str) -> Value {
+    let all = result
+        .outputs
+        .get(name)
+        .and_then(Value::as_list)
+        .unwrap_or_default();
+    assert_eq!(all.len(), 1, "{name}: {all:?}");
+    all.first().cloned().unwrap_or_default()
+}
 /// Runs a workflow file.
-pub(super) async fn run_file(file: &Json, params: Map, services: Arc<Local>) -> (RunResult, Vec<(String, Map)>) {
+pub(super) async fn run_file(
+    file: &Json,
+    params: Map,
+    services: Arc<Local>,
+) -> (RunResult, Vec<(String, Map)>) {
     let registry = Arc::new(registry());
     let graph = load(file, &registry, &LoadOptions::default()).expect("a graph");
     let (events, mut said) = mpsc::channel(64);

@@ -57,7 +57,12 @@ impl Model {
             if !json["asset"].is_object() {
                 return Err(broken());
             }
-            return Ok(Self { json, binary: None, packed: false, size });
+            return Ok(Self {
+                json,
+                binary: None,
+                packed: false,
+                size,
+            });
         }
         let number = |at: usize| {
             let four = bytes.get(at..at.checked_add(4)?)?.try_into().ok()?;
@@ -68,17 +73,28 @@ impl Model {
             return Err(wrong("is a 3D model of a version that cannot be read: 2 can"));
         }
         while let (Some(length), Some(kind)) = (number(at), bytes.get(at + 4..at + 8)) {
-            let end = (at + 8).checked_add(length).filter(|end| *end <= bytes.len()).ok_or_else(broken)?;
+            let end = (at + 8)
+                .checked_add(length)
+                .filter(|end| *end <= bytes.len())
+                .ok_or_else(broken)?;
             match kind {
                 b"JSON" if json.is_none() => {
-                    json = Some(serde_json::from_slice(bytes.get(at + 8..end).unwrap_or_default()).map_err(|_| broken())?);
+                    json = Some(
+                        serde_json::from_slice(bytes.get(at + 8..end).unwrap_or_default())
+                            .map_err(|_| broken())?,
+                    );
                 }
                 b"BIN\0" if binary.is_none() => binary = Some(bytes.slice(at + 8..end)),
                 _ => {}
             }
             at = end;
         }
-        Ok(Self { json: json.ok_or_else(broken)?, binary, packed: true, size })
+        Ok(Self {
+            json: json.ok_or_else(broken)?,
+            binary,
+            packed: true,
+            size,
+        })
     }
     /// One file with everything in it.
     fn glb(&self) -> Result<Value, NodeError> {
@@ -87,7 +103,11 @@ impl Model {
         let mut binary = self.binary.as_deref().unwrap_or_default().to_vec();
         binary.resize(binary.len().next_multiple_of(4), 0);
         let part = if binary.is_empty() { 0 } else { 8 + binary.len() };
-        let size = |bytes: usize| u32::try_from(bytes).map(u32::to_le_bytes).map_err(|_| wrong("is too large"));
+        let size = |bytes: usize| {
+            u32::try_from(bytes)
+                .map(u32::to_le_bytes)
+                .map_err(|_| wrong("is too large"))
+        };
         let mut out = b"glTF\x02\0\0\0".to_vec();
         out.extend(size(12 + 8 + text.len() + part)?);
         out.extend(size(text.len())?);
@@ -103,9 +123,14 @@ impl Model {
     /// A text with the bytes written into it.
     fn gltf(mut self) -> Result<Value, NodeError> {
         if let Some(binary) = self.binary.take()
-            && let Some(buffer) = self.json["buffers"].get_mut(0).filter(|buffer| buffer.get("uri").is_none())
+            && let Some(buffer) = self.json["buffers"]
+                .get_mut(0)
+                .filter(|buffer| buffer.get("uri").is_none())
         {
-            buffer["uri"] = json!(format!("data:application/octet-stream;base64,{}", STANDARD.encode(binary)));
+            buffer["uri"] = json!(format!(
+                "data:application/octet-stream;base64,{}",
+                STANDARD.encode(binary)
+            ));
         }
         let text = serde_json::to_vec(&self.json).map_err(|_| wrong("cannot be written"))?;
         made("model_3d", "model/gltf+json", text)
@@ -122,9 +147,18 @@ fn convert(mut model: Model, params: &Params) -> Result<Value, NodeError> {
     if params.choice("output_format")? == "gltf" {
         return model.gltf();
     }
-    let uri = model.json["buffers"][0]["uri"].as_str().unwrap_or_default().to_owned();
-    if model.binary.is_none() && let Some((_, text)) = uri.strip_prefix("data:").and_then(|uri| uri.split_once("base64,")) {
-        let binary = STANDARD.decode(text).map_err(|_| wrong("has a buffer that is not base64"))?;
+    let uri = model.json["buffers"][0]["uri"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    if model.binary.is_none()
+        && let Some((_, text)) = uri
+            .strip_prefix("data:")
+            .and_then(|uri| uri.split_once("base64,"))
+    {
+        let binary = STANDARD
+            .decode(text)
+            .map_err(|_| wrong("has a buffer that is not base64"))?;
         model.binary = Some(binary.into());
         if let Some(buffer) = model.json["buffers"].get_mut(0).and_then(Json::as_object_mut) {
             buffer.shift_remove("uri");
@@ -134,21 +168,39 @@ fn convert(mut model: Model, params: &Params) -> Result<Value, NodeError> {
 }
 /// How many of everything, and the box around all positions before anything is moved.
 fn metadata(model: Model, _params: &Params) -> Result<Value, NodeError> {
-    let accessor = |at: &Json| at.as_u64().and_then(|at| model.all("accessors").get(usize::try_from(at).ok()?));
-    let count = |at: &Json| accessor(at).and_then(|accessor| accessor["count"].as_i64()).unwrap_or_default();
+    let accessor = |at: &Json| {
+        at.as_u64()
+            .and_then(|at| model.all("accessors").get(usize::try_from(at).ok()?))
+    };
+    let count = |at: &Json| {
+        accessor(at)
+            .and_then(|accessor| accessor["count"].as_i64())
+            .unwrap_or_default()
+    };
     let (mut vertices, mut triangles) = (0_i64, 0_i64);
     let (mut low, mut high) = ([f64::MAX; 3], [f64::MIN; 3]);
-    for primitive in model.all("meshes").iter().filter_map(|mesh| mesh["primitives"].as_array()).flatten() {
+    for primitive in model
+        .all("meshes")
+        .iter()
+        .filter_map(|mesh| mesh["primitives"].as_array())
+        .flatten()
+    {
         let positions = &primitive["attributes"]["POSITION"];
         vertices = vertices.saturating_add(count(positions));
         // 4 is the mode of triangles, and the one when none is stated.
         if primitive["mode"].as_i64().unwrap_or(4) == 4 {
-            let corners = if primitive["indices"].is_null() { count(positions) } else { count(&primitive["indices"]) };
+            let corners = if primitive["indices"].is_null() {
+                count(positions)
+            } else {
+                count(&primitive["indices"])
+            };
             triangles = triangles.saturating_add(corners / 3);
         }
         let ends = accessor(positions).map(|accessor| (&accessor["min"], &accessor["max"]));
         for axis in 0..3 {
-            if let Some((least, most)) = ends.and_then(|(least, most)| least[axis].as_f64().zip(most[axis].as_f64())) {
+            if let Some((least, most)) =
+                ends.and_then(|(least, most)| least[axis].as_f64().zip(most[axis].as_f64()))
+            {
                 low[axis] = low[axis].min(least);
                 high[axis] = high[axis].max(most);
             }
@@ -163,8 +215,17 @@ fn metadata(model: Model, _params: &Params) -> Result<Value, NodeError> {
     Ok(map([
         ("format", if model.packed { "glb" } else { "gltf" }.into()),
         ("size_bytes", super::args::count(model.size)),
-        ("version", model.json["asset"]["version"].as_str().unwrap_or_default().into()),
-        ("generator", model.json["asset"]["generator"].as_str().unwrap_or_default().into()),
+        (
+            "version",
+            model.json["asset"]["version"].as_str().unwrap_or_default().into(),
+        ),
+        (
+            "generator",
+            model.json["asset"]["generator"]
+                .as_str()
+                .unwrap_or_default()
+                .into(),
+        ),
         ("scenes", many("scenes")),
         ("nodes", many("nodes")),
         ("meshes", many("meshes")),
@@ -180,9 +241,17 @@ fn metadata(model: Model, _params: &Params) -> Result<Value, NodeError> {
 /// Puts a node above each scene: scaled, then turned around x, y and z, then moved.
 fn transform(mut model: Model, params: &Params) -> Result<Value, NodeError> {
     let three = |name: &str| -> Result<[f64; 3], NodeError> {
-        Ok([params.f64(&format!("{name}_x"))?, params.f64(&format!("{name}_y"))?, params.f64(&format!("{name}_z"))?])
+        Ok([
+            params.f64(&format!("{name}_x"))?,
+            params.f64(&format!("{name}_y"))?,
+            params.f64(&format!("{name}_z"))?,
+        ])
     };
-    let (place, turn, uniform) = (three("translate")?, three("rotate")?, params.f64("uniform_scale")?);
+    let (place, turn, uniform) = (
+        three("translate")?,
+        three("rotate")?,
+        params.f64("uniform_scale")?,
+    );
     let scale = three("scale")?.map(|scale| scale * uniform);
     if scale.iter().any(|scale| *scale == 0.0) {
         return Err(value_fault("uniform_scale", "and the other scales must not be 0"));
@@ -201,7 +270,8 @@ fn transform(mut model: Model, params: &Params) -> Result<Value, NodeError> {
     };
     for scene in scenes {
         let roots = scene["nodes"].take();
-        let mut root = json!({"name": "transform", "translation": place, "rotation": rotation, "scale": scale});
+        let mut root =
+            json!({"name": "transform", "translation": place, "rotation": rotation, "scale": scale});
         if roots.as_array().is_some_and(|roots| !roots.is_empty()) {
             root["children"] = roots;
         }
@@ -220,7 +290,11 @@ mod tests {
     use crate::nodes::media_testing::node;
 
     fn model(bytes: Vec<u8>) -> Value {
-        Value::media(MediaRef { kind: "model_3d".to_owned(), data: Some(bytes.into()), ..MediaRef::default() })
+        Value::media(MediaRef {
+            kind: "model_3d".to_owned(),
+            data: Some(bytes.into()),
+            ..MediaRef::default()
+        })
     }
     fn triangle() -> Value {
         let json = json!({"asset": {"version": "2.0", "generator": "hand"}, "scenes": [{"nodes": [0]}], "nodes": [{"mesh": 0}],
@@ -230,42 +304,94 @@ mod tests {
         model(json.to_string().into_bytes())
     }
     fn json_of(value: &Value) -> Json {
-        let bytes = value.as_media().and_then(|media| media.data.clone()).expect("bytes");
+        let bytes = value
+            .as_media()
+            .and_then(|media| media.data.clone())
+            .expect("bytes");
         Model::read(bytes).expect("a model").json
     }
 
     #[tokio::test]
     async fn a_model_tells_of_itself_in_both_forms() {
-        let out = node("nodetool.model3d.FormatConverter", json!({}), &[("model", &triangle())]).await.expect("a model");
+        let out = node(
+            "nodetool.model3d.FormatConverter",
+            json!({}),
+            &[("model", &triangle())],
+        )
+        .await
+        .expect("a model");
         let packed = out["output"].clone();
-        let bytes = packed.as_media().and_then(|media| media.data.clone()).expect("bytes");
+        let bytes = packed
+            .as_media()
+            .and_then(|media| media.data.clone())
+            .expect("bytes");
         assert_eq!((&bytes[..4], bytes.len() % 4), (&b"glTF"[..], 0));
-        assert_eq!(Model::read(bytes).expect("a model").binary.expect("bytes"), Bytes::from_static(&[1, 2, 3, 4]));
-        let again = node("nodetool.model3d.FormatConverter", json!({"output_format": "gltf"}), &[("model", &packed)]).await;
+        assert_eq!(
+            Model::read(bytes).expect("a model").binary.expect("bytes"),
+            Bytes::from_static(&[1, 2, 3, 4])
+        );
+        let again = node(
+            "nodetool.model3d.FormatConverter",
+            json!({"output_format": "gltf"}),
+            &[("model", &packed)],
+        )
+        .await;
         assert_eq!(json_of(&again.expect("a model")["output"]), json_of(&triangle()));
-        let out = node("nodetool.model3d.GetModel3DMetadata", json!({}), &[("model", &packed)]).await.expect("facts");
+        let out = node(
+            "nodetool.model3d.GetModel3DMetadata",
+            json!({}),
+            &[("model", &packed)],
+        )
+        .await
+        .expect("facts");
         let facts = to_json(&out["output"], BytesForm::Tagged);
-        assert_eq!((&facts["format"], &facts["vertices"], &facts["triangles"]), (&json!("glb"), &json!(3), &json!(1)));
-        assert_eq!(facts["bounds"], json!({"min": [0.0, 0.0, 0.0], "max": [1.0, 2.0, 0.0]}));
+        assert_eq!(
+            (&facts["format"], &facts["vertices"], &facts["triangles"]),
+            (&json!("glb"), &json!(3), &json!(1))
+        );
+        assert_eq!(
+            facts["bounds"],
+            json!({"min": [0.0, 0.0, 0.0], "max": [1.0, 2.0, 0.0]})
+        );
     }
 
     #[tokio::test]
     async fn a_model_is_moved_by_a_node_above_it() {
         let params = json!({"translate_x": 1, "rotate_z": 180, "uniform_scale": 2});
-        let out = node("nodetool.model3d.Transform3D", params, &[("model", &triangle())]).await.expect("a model");
+        let out = node("nodetool.model3d.Transform3D", params, &[("model", &triangle())])
+            .await
+            .expect("a model");
         let json = json_of(&out["output"]);
         assert_eq!(json["scenes"][0]["nodes"], json!([1]));
         let root = &json["nodes"][1];
-        assert_eq!((&root["children"], &root["translation"]), (&json!([0]), &json!([1.0, 0.0, 0.0])));
+        assert_eq!(
+            (&root["children"], &root["translation"]),
+            (&json!([0]), &json!([1.0, 0.0, 0.0]))
+        );
         assert_eq!(root["scale"], json!([2.0, 2.0, 2.0]));
         assert!((root["rotation"][2].as_f64().expect("a number") - 1.0).abs() < 1.0e-9);
     }
 
     #[tokio::test]
     async fn broken_models_are_named() {
-        for bytes in [&b"solid cube"[..], b"glTF\x02\0\0\0\xff\0\0\0\xff\0\0\0JSON{", b"glTF", b"{}"] {
-            let out = node("nodetool.model3d.GetModel3DMetadata", json!({}), &[("model", &model(bytes.to_vec()))]).await;
-            assert!(out.expect_err("a fault").message.starts_with("the input `model` is"), "{bytes:?}");
+        for bytes in [
+            &b"solid cube"[..],
+            b"glTF\x02\0\0\0\xff\0\0\0\xff\0\0\0JSON{",
+            b"glTF",
+            b"{}",
+        ] {
+            let out = node(
+                "nodetool.model3d.GetModel3DMetadata",
+                json!({}),
+                &[("model", &model(bytes.to_vec()))],
+            )
+            .await;
+            assert!(
+                out.expect_err("a fault")
+                    .message
+                    .starts_with("the input `model` is"),
+                "{bytes:?}"
+            );
         }
     }
 }

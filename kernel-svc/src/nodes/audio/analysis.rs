@@ -34,10 +34,15 @@ fn powers(job: &Job, sound: &Sound, size: usize, hop: usize) -> Result<Vec<Vec<f
     let samples = sound.mono().channels.into_iter().next().unwrap_or_default();
     let frames = samples.len() / hop + 1;
     if frames.saturating_mul(size / 2 + 1) > 16 * MAX_NUMBERS {
-        return Err(value_fault("hop_length", "gives more frames than can be worked on"));
+        return Err(value_fault(
+            "hop_length",
+            "gives more frames than can be worked on",
+        ));
     }
     let fft = FftPlanner::<f64>::new().plan_fft_forward(size);
-    let window: Vec<f64> = (0..size).map(|at| 0.5 - 0.5 * (TAU * count(at) / count(size)).cos()).collect();
+    let window: Vec<f64> = (0..size)
+        .map(|at| 0.5 - 0.5 * (TAU * count(at) / count(size)).cos())
+        .collect();
     let mut all = Vec::with_capacity(frames);
     for frame in 0..frames {
         job.stop.check()?;
@@ -46,7 +51,10 @@ fn powers(job: &Job, sound: &Sound, size: usize, hop: usize) -> Result<Vec<Vec<f
             .enumerate()
             .map(|(at, weight)| {
                 let place = (frame * hop + at).checked_sub(size / 2);
-                let sample = place.and_then(|place| samples.get(place)).copied().unwrap_or_default();
+                let sample = place
+                    .and_then(|place| samples.get(place))
+                    .copied()
+                    .unwrap_or_default();
                 Complex::new(f64::from(sample) * weight, 0.0)
             })
             .collect();
@@ -64,7 +72,11 @@ fn mel(frequency: f64) -> f64 {
     }
 }
 fn frequency(mel: f64) -> f64 {
-    if mel < 15.0 { mel * 200.0 / 3.0 } else { 1_000.0 * ((mel - 15.0) * 6.4_f64.ln() / 27.0).exp() }
+    if mel < 15.0 {
+        mel * 200.0 / 3.0
+    } else {
+        1_000.0 * ((mel - 15.0) * 6.4_f64.ln() / 27.0).exp()
+    }
 }
 /// Triangles over the spectrum, all of one area.
 fn bands(rate: u32, size: usize, low: f64, high: f64) -> Vec<Vec<f64>> {
@@ -95,7 +107,11 @@ fn cosines(values: &[f64], wanted: usize) -> Vec<f64> {
                 .enumerate()
                 .map(|(at, value)| value * (PI * count(k) * (2.0 * count(at) + 1.0) / (2.0 * length)).cos())
                 .sum();
-            sum * if k == 0 { (1.0 / length).sqrt() } else { (2.0 / length).sqrt() }
+            sum * if k == 0 {
+                (1.0 / length).sqrt()
+            } else {
+                (2.0 / length).sqrt()
+            }
         })
         .collect()
 }
@@ -103,7 +119,10 @@ fn cosines(values: &[f64], wanted: usize) -> Vec<f64> {
 fn mfcc(job: &Job) -> Result<Map, NodeError> {
     let sound = job.audio()?;
     let wanted = job.params.size("n_mfcc")? as usize;
-    let (size, hop) = (job.params.size("n_fft")? as usize, job.params.size("hop_length")? as usize);
+    let (size, hop) = (
+        job.params.size("n_fft")? as usize,
+        job.params.size("hop_length")? as usize,
+    );
     let (low, high) = (job.params.f64("fmin")?, job.params.f64("fmax")?);
     let half = f64::from(sound.rate) / 2.0;
     let high = if high <= 0.0 { half } else { high.min(half) };
@@ -115,8 +134,14 @@ fn mfcc(job: &Job) -> Result<Map, NodeError> {
     let mut levels: Vec<Vec<f64>> = Vec::with_capacity(powers.len());
     for power in &powers {
         job.stop.check()?;
-        let level = |band: &Vec<f64>| -> f64 { band.iter().zip(power).map(|(weight, power)| weight * power).sum() };
-        levels.push(bands.iter().map(|band| 10.0 * level(band).max(FLOOR).log10()).collect());
+        let level =
+            |band: &Vec<f64>| -> f64 { band.iter().zip(power).map(|(weight, power)| weight * power).sum() };
+        levels.push(
+            bands
+                .iter()
+                .map(|band| 10.0 * level(band).max(FLOOR).log10())
+                .collect(),
+        );
     }
     let loudest = levels.iter().flatten().copied().fold(f64::MIN, f64::max);
     let columns: Vec<Vec<f64>> = levels
@@ -126,17 +151,26 @@ fn mfcc(job: &Job) -> Result<Map, NodeError> {
             cosines(&levels, wanted)
         })
         .collect();
-    let rows = (0..wanted).map(|row| columns.iter().map(|column| column.get(row).copied().unwrap_or_default()).collect());
+    let rows = (0..wanted).map(|row| {
+        columns
+            .iter()
+            .map(|column| column.get(row).copied().unwrap_or_default())
+            .collect()
+    });
     array(rows.collect()).map(|array| one("output", array))
 }
 /// Numbers in rows as an array: type, shape, and the rows themselves.
 fn array(rows: Vec<Vec<f64>>) -> Result<Value, NodeError> {
     let width = rows.first().map_or(0, Vec::len);
     if rows.len().saturating_mul(width) > MAX_NUMBERS {
-        return Err(NodeError::new(format!("the result has more than {MAX_NUMBERS} numbers")).code("output.size"));
+        return Err(
+            NodeError::new(format!("the result has more than {MAX_NUMBERS} numbers")).code("output.size"),
+        );
     }
     let shape = Value::list(vec![args::count(rows.len()), args::count(width)]);
-    let rows = rows.into_iter().map(|row| Value::list(row.into_iter().map(Value::Float).collect()));
+    let rows = rows
+        .into_iter()
+        .map(|row| Value::list(row.into_iter().map(Value::Float).collect()));
     Ok(map([
         ("type", "np_array".into()),
         ("dtype", "float64".into()),

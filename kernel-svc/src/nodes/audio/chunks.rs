@@ -33,18 +33,31 @@ pub(super) fn types() -> Types {
     vec![
         ("nodetool.audio.ChunkToAudio", factory(ChunkToAudio)),
         ("nodetool.audio.realtime.AudioOutput", factory(Pass(Rule::Same))),
-        ("nodetool.audio.realtime.AudioToChunks", factory(Streamed(AudioToChunks))),
+        (
+            "nodetool.audio.realtime.AudioToChunks",
+            factory(Streamed(AudioToChunks)),
+        ),
         ("nodetool.audio.realtime.ChunksToAudio", factory(ChunksToAudio)),
         ("nodetool.audio.realtime.StreamingGain", factory(Pass(Rule::Gain))),
-        ("nodetool.audio.realtime.StreamingHighPass", factory(Pass(Rule::HighPass))),
-        ("nodetool.audio.realtime.StreamingLowPass", factory(Pass(Rule::LowPass))),
+        (
+            "nodetool.audio.realtime.StreamingHighPass",
+            factory(Pass(Rule::HighPass)),
+        ),
+        (
+            "nodetool.audio.realtime.StreamingLowPass",
+            factory(Pass(Rule::LowPass)),
+        ),
     ]
 }
 
 /// The samples of a piece; `None` when it has none.
 fn samples(chunk: &Value) -> Result<Option<Sound>, NodeError> {
     let Some(map) = chunk.as_map() else {
-        return if chunk.is_null() { Ok(None) } else { Err(crate::nodes::args::wrong("chunk", "chunk", chunk)) };
+        return if chunk.is_null() {
+            Ok(None)
+        } else {
+            Err(crate::nodes::args::wrong("chunk", "chunk", chunk))
+        };
     };
     let wrong = |must: &str| value_fault("chunk", must);
     let bytes = match Args(map).value("content") {
@@ -55,7 +68,9 @@ fn samples(chunk: &Value) -> Result<Option<Sound>, NodeError> {
             if text.len() > MAX_CHUNK {
                 return Err(wrong(&format!("must have at most {MAX_CHUNK} bytes")));
             }
-            STANDARD.decode(text.trim()).map_err(|_| wrong("is no sound: its content is not base64"))?
+            STANDARD
+                .decode(text.trim())
+                .map_err(|_| wrong("is no sound: its content is not base64"))?
         }
     };
     if bytes.is_empty() {
@@ -67,15 +82,38 @@ fn samples(chunk: &Value) -> Result<Option<Sound>, NodeError> {
     let rate = u32::try_from(facts.int("sample_rate", i64::from(RATE))?).unwrap_or_default();
     let width = usize::try_from(facts.int("channels", 1)?).unwrap_or_default();
     if !RATES.contains(&rate) || width == 0 || width > MAX_CHANNELS {
-        return Err(wrong(&format!("is a sound of {width} channels at {rate} Hz, which cannot be worked with")));
+        return Err(wrong(&format!(
+            "is a sound of {width} channels at {rate} Hz, which cannot be worked with"
+        )));
     }
     let all: Vec<f32> = if matches!(facts.text("encoding").as_str(), "f32le" | "float32") {
-        bytes.as_chunks::<4>().0.iter().map(|four| f32::from_le_bytes(*four)).map(|sample| if sample.is_finite() { sample } else { 0.0 }).collect()
+        bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .map(|four| f32::from_le_bytes(*four))
+            .map(|sample| if sample.is_finite() { sample } else { 0.0 })
+            .collect()
     } else {
-        bytes.as_chunks::<2>().0.iter().map(|two| f32::from(i16::from_le_bytes(*two)) / 32_768.0).collect()
+        bytes
+            .as_chunks::<2>()
+            .0
+            .iter()
+            .map(|two| f32::from(i16::from_le_bytes(*two)) / 32_768.0)
+            .collect()
     };
-    let channel = |at: usize| all.iter().skip(at).step_by(width).take(all.len() / width).copied().collect();
-    Ok(Some(Sound { rate, channels: (0..width).map(channel).collect() }))
+    let channel = |at: usize| {
+        all.iter()
+            .skip(at)
+            .step_by(width)
+            .take(all.len() / width)
+            .copied()
+            .collect()
+    };
+    Ok(Some(Sound {
+        rate,
+        channels: (0..width).map(channel).collect(),
+    }))
 }
 /// A piece of samples.
 fn chunk(sound: &Sound, done: bool) -> Value {
@@ -105,7 +143,8 @@ struct ChunkToAudio;
 #[async_trait]
 impl Executor for ChunkToAudio {
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
-        let sound = samples(&Args(&inputs).value("chunk"))?.ok_or_else(|| missing("chunk", "there is no sound in it"))?;
+        let sound = samples(&Args(&inputs).value("chunk"))?
+            .ok_or_else(|| missing("chunk", "there is no sound in it"))?;
         Ok(one("audio", codec::encode(&sound)?))
     }
 }
@@ -121,7 +160,9 @@ impl Generator for AudioToChunks {
         let step = sound.samples(seconds).max(1);
         for from in (0..sound.len().max(1)).step_by(step) {
             let to = (from + step).min(sound.len());
-            frames.frame(one("chunk", chunk(&sound.part(from, to), to >= sound.len()))).await?;
+            frames
+                .frame(one("chunk", chunk(&sound.part(from, to), to >= sound.len())))
+                .await?;
         }
         Ok(())
     }
@@ -144,7 +185,11 @@ impl Tape {
         Ok(())
     }
     fn sound(self) -> Result<Value, NodeError> {
-        codec::encode(&self.0.ok_or_else(|| missing("chunk", "there is no sound in it"))?)
+        codec::encode(
+            &self
+                .0
+                .ok_or_else(|| missing("chunk", "there is no sound in it"))?,
+        )
     }
 }
 #[derive(Clone, Copy)]
@@ -152,7 +197,10 @@ struct ChunksToAudio;
 #[async_trait]
 impl Executor for ChunksToAudio {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     async fn process(&mut self, inputs: Map, _ctx: &Context) -> Result<Map, NodeError> {
         let mut tape = Tape::default();
@@ -161,12 +209,19 @@ impl Executor for ChunksToAudio {
         }
         Ok(one("audio", tape.sound()?))
     }
-    async fn run(&mut self, inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>, _ctx: &Context) -> Result<(), NodeError> {
+    async fn run(
+        &mut self,
+        inputs: &mut Inputs<'_>,
+        outputs: &mut Outputs<'_>,
+        _ctx: &Context,
+    ) -> Result<(), NodeError> {
         let mut tape = Tape::default();
         while let Some(piece) = inputs.next_value("chunk").await {
             tape.add(&piece)?;
         }
-        outputs.emit_with("audio", tape.sound()?, &crate::run::Lineage::default()).await
+        outputs
+            .emit_with("audio", tape.sound()?, &crate::run::Lineage::default())
+            .await
     }
 }
 
@@ -194,8 +249,16 @@ impl Running {
         let filters = matches!(rule, Rule::HighPass | Rule::LowPass);
         Ok(Self {
             rule,
-            gain: if rule == Rule::Gain { gain(params.f("gain_db")?) } else { 1.0 },
-            cutoff: if filters { params.f("cutoff_frequency_hz")? } else { 0.0 },
+            gain: if rule == Rule::Gain {
+                gain(params.f("gain_db")?)
+            } else {
+                1.0
+            },
+            cutoff: if filters {
+                params.f("cutoff_frequency_hz")?
+            } else {
+                0.0
+            },
             quality: if filters { params.f("q")? } else { 0.0 },
             filters: Vec::new(),
             rate: 0,
@@ -205,15 +268,25 @@ impl Running {
         if self.rule == Rule::Same {
             return Ok(piece);
         }
-        let Some(mut sound) = samples(&piece)? else { return Ok(piece) };
-        let shape = if self.rule == Rule::HighPass { Shape::HighPass } else { Shape::LowPass };
-        if self.rule != Rule::Gain && (self.filters.len() != sound.channels.len() || self.rate != sound.rate) {
+        let Some(mut sound) = samples(&piece)? else {
+            return Ok(piece);
+        };
+        let shape = if self.rule == Rule::HighPass {
+            Shape::HighPass
+        } else {
+            Shape::LowPass
+        };
+        if self.rule != Rule::Gain && (self.filters.len() != sound.channels.len() || self.rate != sound.rate)
+        {
             self.rate = sound.rate;
-            self.filters = vec![Filter::new(shape, sound.rate, self.cutoff, self.quality, 0.0); sound.channels.len()];
+            self.filters =
+                vec![Filter::new(shape, sound.rate, self.cutoff, self.quality, 0.0); sound.channels.len()];
         }
         for (at, channel) in sound.channels.iter_mut().enumerate() {
             match self.filters.get_mut(at) {
-                Some(filter) => channel.iter_mut().for_each(|sample| *sample = filter.next(*sample)),
+                Some(filter) => channel
+                    .iter_mut()
+                    .for_each(|sample| *sample = filter.next(*sample)),
                 None => channel.iter_mut().for_each(|sample| *sample *= self.gain),
             }
         }
@@ -224,16 +297,28 @@ impl Running {
 #[async_trait]
 impl Executor for Pass {
     fn offers(&self) -> Offers {
-        Offers { stream: false, run: true }
+        Offers {
+            stream: false,
+            run: true,
+        }
     }
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
         let piece = Args(&inputs).value("chunk");
         let mut running = Running::new(self.0, &Params::new(ctx, inputs))?;
         Ok(one("chunk", running.next(piece)?))
     }
-    async fn run(&mut self, inputs: &mut Inputs<'_>, outputs: &mut Outputs<'_>, ctx: &Context) -> Result<(), NodeError> {
+    async fn run(
+        &mut self,
+        inputs: &mut Inputs<'_>,
+        outputs: &mut Outputs<'_>,
+        ctx: &Context,
+    ) -> Result<(), NodeError> {
         let mut settings = inputs.properties().clone();
-        let connected: Vec<_> = inputs.handles().filter(|name| ***name != *"chunk").cloned().collect();
+        let connected: Vec<_> = inputs
+            .handles()
+            .filter(|name| ***name != *"chunk")
+            .cloned()
+            .collect();
         for name in connected {
             if let Some(value) = inputs.first(&name).await {
                 settings.insert(name.to_string(), value);
@@ -242,72 +327,10 @@ impl Executor for Pass {
         let mut running = Running::new(self.0, &Params::new(ctx, settings))?;
         while let Some(mut envelope) = inputs.next("chunk").await {
             let piece = std::mem::take(&mut envelope.value);
-            outputs.forward_value("chunk", &envelope, running.next(piece)?).await?;
+            outputs
+                .forward_value("chunk", &envelope, running.next(piece)?)
+                .await?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use atelier_proto::kernel::v1::JobStatus;
-    use serde_json::json;
-
-    use super::*;
-    use crate::nodes::{
-        media_io::Stop,
-        media_testing::{graph, node},
-    };
-
-    fn heard(value: &Value) -> Sound {
-        let data = value.as_media().and_then(|media| media.data.clone()).expect("bytes");
-        codec::decode("test", &data, &Stop::default()).expect("a sound")
-    }
-
-    #[tokio::test]
-    async fn a_sound_goes_through_pieces_and_back() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let samples: Vec<f32> = (0_u8..100).map(|at| f32::from(at) / 200.0).collect();
-        let sound = codec::encode(&Sound { rate: 1_000, channels: vec![samples.clone()] }).expect("WAV");
-        let data = sound.as_media().and_then(|media| media.data.clone()).expect("bytes");
-        std::fs::write(folder.path().join("a.wav"), data).expect("a file");
-        let services = Arc::new(crate::nodes::media_testing::Local {
-            workspace: Some(folder.path().to_owned()),
-            ..Default::default()
-        });
-        let nodes = json!([
-            ["file", "nodetool.audio.LoadAudioFile", {"path": "a.wav"}],
-            ["cut", "nodetool.audio.realtime.AudioToChunks", {"chunk_duration": 0.03}],
-            ["loud", "nodetool.audio.realtime.StreamingGain", {"gain_db": 6.0206}],
-            ["whole", "nodetool.audio.realtime.ChunksToAudio", {}],
-            ["out", "nodetool.output.Output", {"name": "sound"}],
-        ]);
-        let edges = ["file.output -> cut.audio", "cut.chunk -> loud.chunk", "loud.chunk -> whole.chunk", "whole.audio -> out.value"];
-        let (result, _) = graph(nodes, &edges, Map::new(), services).await;
-        assert_eq!(result.status, JobStatus::Completed, "{:?}", result.error);
-        let out = heard(&result.outputs["sound"]);
-        assert_eq!((out.rate, out.len()), (1_000, 100));
-        assert!(out.channels[0].iter().zip(samples).all(|(out, sample)| (out - 2.0 * sample).abs() < 1.0e-3));
-    }
-
-    #[tokio::test]
-    async fn pieces_of_both_encodings_are_read() {
-        let content = STANDARD.encode([0_u8, 0x40, 0, 0xc0]);
-        let piece = json!({"chunk": {"type": "chunk", "content_type": "audio", "content": content,
-            "content_metadata": {"sample_rate": 8000, "channels": 2}}});
-        let out = node("nodetool.audio.ChunkToAudio", piece, &[]).await.expect("a sound");
-        assert_eq!(heard(&out["audio"]), Sound { rate: 8_000, channels: vec![vec![0.5], vec![-0.5]] });
-        for (piece, expected) in [
-            (json!({"chunk": {"content": ""}}), "the input `chunk` is empty: there is no sound in it"),
-            (json!({"chunk": {"content": "?"}}), "the input `chunk` is no sound: its content is not base64"),
-            (json!({"chunk": 5}), "the input `chunk` expects chunk, got int"),
-            (json!({"chunk": {"content": "AAAA", "content_metadata": {"channels": 99}}}),
-                "the input `chunk` is a sound of 99 channels at 24000 Hz, which cannot be worked with"),
-        ] {
-            let error = node("nodetool.audio.ChunkToAudio", piece, &[]).await.expect_err("a fault");
-            assert_eq!(error.message, expected);
-        }
     }
 }

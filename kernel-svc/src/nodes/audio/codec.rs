@@ -5,8 +5,13 @@ use std::io::Cursor;
 use atelier_proto::value::Value;
 use bytes::Bytes;
 use symphonia::core::{
-    audio::SampleBuffer, codecs::DecoderOptions, errors::Error as Unread, formats::FormatOptions,
-    io::{MediaSourceStream, MediaSourceStreamOptions}, meta::MetadataOptions, probe::Hint,
+    audio::SampleBuffer,
+    codecs::DecoderOptions,
+    errors::Error as Unread,
+    formats::FormatOptions,
+    io::{MediaSourceStream, MediaSourceStreamOptions},
+    meta::MetadataOptions,
+    probe::Hint,
 };
 
 use super::{MAX_CHANNELS, MAX_SAMPLES, RATES, Sound, bounded};
@@ -29,7 +34,10 @@ pub(super) fn format(bytes: &[u8]) -> &'static str {
     }
 }
 fn unreadable(name: &str) -> NodeError {
-    value_fault(name, "is no sound that can be read: wav, mp3, flac, ogg and aac can")
+    value_fault(
+        name,
+        "is no sound that can be read: wav, mp3, flac, ogg and aac can",
+    )
 }
 fn too_long(name: &str) -> NodeError {
     value_fault(name, &format!("is a sound of more than {MAX_SAMPLES} samples"))
@@ -47,7 +55,11 @@ pub(super) fn decode(name: &str, bytes: &Bytes, stop: &Stop) -> Result<Sound, No
     if sound.channels.is_empty() || sound.channels.len() > MAX_CHANNELS || !RATES.contains(&sound.rate) {
         return Err(value_fault(
             name,
-            &format!("is a sound of {} channels at {} Hz, which cannot be worked with", sound.channels.len(), sound.rate),
+            &format!(
+                "is a sound of {} channels at {} Hz, which cannot be worked with",
+                sound.channels.len(),
+                sound.rate
+            ),
         ));
     }
     Ok(sound)
@@ -80,19 +92,30 @@ fn wav(name: &str, bytes: &[u8]) -> Result<Sound, NodeError> {
                 .for_each(|sample| take(sample as f32 * scale));
         }
     }
-    Ok(even(Sound { rate: spec.sample_rate, channels }))
+    Ok(even(Sound {
+        rate: spec.sample_rate,
+        channels,
+    }))
 }
 /// Channels of one length.
 fn even(mut sound: Sound) -> Sound {
     let length = sound.channels.iter().map(Vec::len).min().unwrap_or_default();
-    sound.channels.iter_mut().for_each(|channel| channel.truncate(length));
+    sound
+        .channels
+        .iter_mut()
+        .for_each(|channel| channel.truncate(length));
     sound
 }
 /// A compressed sound. Packets that are broken are left out.
 fn packed(name: &str, bytes: Bytes, stop: &Stop) -> Result<Sound, NodeError> {
     let source = MediaSourceStream::new(Box::new(Cursor::new(bytes)), MediaSourceStreamOptions::default());
     let probed = symphonia::default::get_probe()
-        .format(&Hint::new(), source, &FormatOptions::default(), &MetadataOptions::default())
+        .format(
+            &Hint::new(),
+            source,
+            &FormatOptions::default(),
+            &MetadataOptions::default(),
+        )
         .map_err(|_| unreadable(name))?;
     let mut reader = probed.format;
     let track = reader.default_track().ok_or_else(|| unreadable(name))?;
@@ -100,7 +123,10 @@ fn packed(name: &str, bytes: Bytes, stop: &Stop) -> Result<Sound, NodeError> {
     let mut decoder = symphonia::default::get_codecs()
         .make(&params, &DecoderOptions::default())
         .map_err(|_| unreadable(name))?;
-    let mut sound = Sound { rate: 0, channels: Vec::new() };
+    let mut sound = Sound {
+        rate: 0,
+        channels: Vec::new(),
+    };
     let mut broken = 0;
     loop {
         stop.check()?;
@@ -147,9 +173,14 @@ fn packed(name: &str, bytes: Bytes, stop: &Stop) -> Result<Sound, NodeError> {
 /// It is too long to be handed on.
 pub(super) fn encode(sound: &Sound) -> Result<Value, NodeError> {
     let width = sound.channels.len();
-    let size = sound.len().saturating_mul(width).saturating_mul(2).saturating_add(44);
+    let size = sound
+        .len()
+        .saturating_mul(width)
+        .saturating_mul(2)
+        .saturating_add(44);
     if size > MAX_RESULT {
-        let message = format!("the sound would have {size} bytes, more than {MAX_RESULT} that can be handed on");
+        let message =
+            format!("the sound would have {size} bytes, more than {MAX_RESULT} that can be handed on");
         return Err(NodeError::new(message).code("output.size"));
     }
     let spec = hound::WavSpec {
@@ -163,7 +194,9 @@ pub(super) fn encode(sound: &Sound) -> Result<Value, NodeError> {
     let mut writer = hound::WavWriter::new(&mut bytes, spec).map_err(failed)?;
     for at in 0..sound.len() {
         for channel in &sound.channels {
-            writer.write_sample(pcm(channel.get(at).copied().unwrap_or_default())).map_err(failed)?;
+            writer
+                .write_sample(pcm(channel.get(at).copied().unwrap_or_default()))
+                .map_err(failed)?;
         }
     }
     writer.finalize().map_err(failed)?;

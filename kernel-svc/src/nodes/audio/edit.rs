@@ -9,7 +9,13 @@ use crate::{
 /// All types of this part.
 pub(super) fn types() -> Types {
     vec![
-        ("lib.audio.Gain", edit(|job| { let by = gain(job.params.f("gain_db")?); scaled(job, by) })),
+        (
+            "lib.audio.Gain",
+            edit(|job| {
+                let by = gain(job.params.f("gain_db")?);
+                scaled(job, by)
+            }),
+        ),
         ("nodetool.audio.CreateSilence", edit(silence)),
         ("nodetool.audio.FadeIn", edit(|job| fade(job, false))),
         ("nodetool.audio.FadeOut", edit(|job| fade(job, true))),
@@ -24,20 +30,35 @@ pub(super) fn types() -> Types {
 }
 
 fn scaled(job: &Job, by: f32) -> Result<Sound, NodeError> {
-    job.audio()?.map(&job.stop, |channel| channel.iter().map(|sample| sample * by).collect())
+    job.audio()?.map(&job.stop, |channel| {
+        channel.iter().map(|sample| sample * by).collect()
+    })
 }
 fn silence(job: &Job) -> Result<Sound, NodeError> {
     let rate = job.params.size("sample_rate")?;
     if !RATES.contains(&rate) {
-        let must = format!("must be between {} and {}, got {rate}", RATES.start(), RATES.end());
+        let must = format!(
+            "must be between {} and {}, got {rate}",
+            RATES.start(),
+            RATES.end()
+        );
         return Err(value_fault("sample_rate", &must));
     }
-    let sound = Sound { rate, channels: Vec::new() };
+    let sound = Sound {
+        rate,
+        channels: Vec::new(),
+    };
     let length = sound.samples(job.params.f64("duration")?);
     if length >= MAX_SAMPLES {
-        return Err(value_fault("duration", &format!("gives more than {MAX_SAMPLES} samples")));
+        return Err(value_fault(
+            "duration",
+            &format!("gives more than {MAX_SAMPLES} samples"),
+        ));
     }
-    Ok(Sound { rate, channels: vec![vec![0.0; length]] })
+    Ok(Sound {
+        rate,
+        channels: vec![vec![0.0; length]],
+    })
 }
 /// Louder and louder from the start, or quieter and quieter to the end.
 fn fade(job: &Job, out: bool) -> Result<Sound, NodeError> {
@@ -47,7 +68,11 @@ fn fade(job: &Job, out: bool) -> Result<Sound, NodeError> {
         let last = channel.len().saturating_sub(1);
         let faded = channel.iter().enumerate().map(|(at, sample)| {
             let from_end = if out { last - at } else { at };
-            if from_end >= length { *sample } else { sample * real(from_end) / real(length) }
+            if from_end >= length {
+                *sample
+            } else {
+                sample * real(from_end) / real(length)
+            }
         });
         faded.collect()
     })
@@ -65,7 +90,13 @@ fn stereo_to_mono(job: &Job) -> Result<Sound, NodeError> {
     let method = job.params.text("method");
     let one = |at: usize| Sound {
         rate: sound.rate,
-        channels: sound.channels.get(at).or(sound.channels.last()).cloned().into_iter().collect(),
+        channels: sound
+            .channels
+            .get(at)
+            .or(sound.channels.last())
+            .cloned()
+            .into_iter()
+            .collect(),
     };
     match method.trim().to_ascii_lowercase().as_str() {
         "" | "average" | "mean" => Ok(sound.mono()),
@@ -85,7 +116,8 @@ fn repeat(job: &Job) -> Result<Sound, NodeError> {
     sound.map(&job.stop, |channel| channel.repeat(loops))
 }
 fn reverse(job: &Job) -> Result<Sound, NodeError> {
-    job.audio()?.map(&job.stop, |channel| channel.iter().rev().copied().collect())
+    job.audio()?
+        .map(&job.stop, |channel| channel.iter().rev().copied().collect())
 }
 /// From one time to another, in seconds.
 fn slice(job: &Job) -> Result<Sound, NodeError> {
@@ -99,9 +131,15 @@ fn slice(job: &Job) -> Result<Sound, NodeError> {
 /// Without so many seconds at the start and at the end.
 fn trim(job: &Job) -> Result<Sound, NodeError> {
     let sound = job.audio()?;
-    let (start, end) = (sound.samples(job.params.f64("start")?), sound.samples(job.params.f64("end")?));
+    let (start, end) = (
+        sound.samples(job.params.f64("start")?),
+        sound.samples(job.params.f64("end")?),
+    );
     if start.saturating_add(end) > sound.len() {
-        return Err(value_fault("end", "and the input `start` cut off more than there is"));
+        return Err(value_fault(
+            "end",
+            "and the input `start` cut off more than there is",
+        ));
     }
     Ok(sound.part(start, sound.len() - end))
 }

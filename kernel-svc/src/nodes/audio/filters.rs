@@ -10,7 +10,10 @@ pub(super) fn types() -> Types {
     vec![
         ("lib.audio.Delay", edit(delay)),
         ("lib.audio.HighPassFilter", edit(|job| cut(job, Shape::HighPass))),
-        ("lib.audio.HighShelfFilter", edit(|job| cut(job, Shape::HighShelf))),
+        (
+            "lib.audio.HighShelfFilter",
+            edit(|job| cut(job, Shape::HighShelf)),
+        ),
         ("lib.audio.LowPassFilter", edit(|job| cut(job, Shape::LowPass))),
         ("lib.audio.LowShelfFilter", edit(|job| cut(job, Shape::LowShelf))),
         ("lib.audio.PeakFilter", edit(|job| cut(job, Shape::Peak))),
@@ -45,8 +48,14 @@ impl Filter {
         let gain = 10.0_f32.powf(decibels / 40.0);
         let root = 2.0 * gain.sqrt() * alpha;
         let (b, a) = match shape {
-            Shape::LowPass => ([(1.0 - cos) / 2.0, 1.0 - cos, (1.0 - cos) / 2.0], [1.0 + alpha, -2.0 * cos, 1.0 - alpha]),
-            Shape::HighPass => ([(1.0 + cos) / 2.0, -1.0 - cos, (1.0 + cos) / 2.0], [1.0 + alpha, -2.0 * cos, 1.0 - alpha]),
+            Shape::LowPass => (
+                [(1.0 - cos) / 2.0, 1.0 - cos, (1.0 - cos) / 2.0],
+                [1.0 + alpha, -2.0 * cos, 1.0 - alpha],
+            ),
+            Shape::HighPass => (
+                [(1.0 + cos) / 2.0, -1.0 - cos, (1.0 + cos) / 2.0],
+                [1.0 + alpha, -2.0 * cos, 1.0 - alpha],
+            ),
             Shape::Peak => (
                 [1.0 + alpha * gain, -2.0 * cos, 1.0 - alpha * gain],
                 [1.0 + alpha / gain, -2.0 * cos, 1.0 - alpha / gain],
@@ -84,9 +93,10 @@ impl Filter {
         }
     }
     pub fn next(&mut self, sample: f32) -> f32 {
-        let out = self.forward[0] * sample + self.forward[1] * self.before[0] + self.forward[2] * self.before[1]
-            - self.back[0] * self.after[0]
-            - self.back[1] * self.after[1];
+        let out =
+            self.forward[0] * sample + self.forward[1] * self.before[0] + self.forward[2] * self.before[1]
+                - self.back[0] * self.after[0]
+                - self.back[1] * self.after[1];
         self.before = [sample, self.before[0]];
         self.after = [out, self.after[0]];
         out
@@ -96,7 +106,11 @@ fn cut(job: &Job, shape: Shape) -> Result<Sound, NodeError> {
     let frequency = job.params.f("cutoff_frequency_hz")?;
     let gains = !matches!(shape, Shape::LowPass | Shape::HighPass);
     let decibels = if gains { job.params.f("gain_db")? } else { 0.0 };
-    let quality = if shape == Shape::Peak { job.params.f("q_factor")? } else { std::f32::consts::FRAC_1_SQRT_2 };
+    let quality = if shape == Shape::Peak {
+        job.params.f("q_factor")?
+    } else {
+        std::f32::consts::FRAC_1_SQRT_2
+    };
     let sound = job.audio()?;
     sound.map(&job.stop, |channel| {
         let mut filter = Filter::new(shape, sound.rate, frequency, quality, decibels);
@@ -111,11 +125,19 @@ fn delay(job: &Job) -> Result<Sound, NodeError> {
     sound.map(&job.stop, |channel| {
         let mut line: Vec<f32> = Vec::with_capacity(channel.len());
         for (at, sample) in channel.iter().enumerate() {
-            let echo = at.checked_sub(length).and_then(|at| line.get(at)).copied().unwrap_or_default();
+            let echo = at
+                .checked_sub(length)
+                .and_then(|at| line.get(at))
+                .copied()
+                .unwrap_or_default();
             line.push(sample + feedback * echo);
         }
         let echoed = channel.iter().enumerate().map(|(at, sample)| {
-            let echo = at.checked_sub(length).and_then(|at| line.get(at)).copied().unwrap_or_default();
+            let echo = at
+                .checked_sub(length)
+                .and_then(|at| line.get(at))
+                .copied()
+                .unwrap_or_default();
             sample * (1.0 - mix) + echo * mix
         });
         echoed.collect()
@@ -123,7 +145,11 @@ fn delay(job: &Job) -> Result<Sound, NodeError> {
 }
 /// Six all-pass stages whose middle swings.
 fn phaser(job: &Job) -> Result<Sound, NodeError> {
-    let (speed, depth, mix) = (job.params.f64("rate_hz")?, job.params.f("depth")?, job.params.f("mix")?);
+    let (speed, depth, mix) = (
+        job.params.f64("rate_hz")?,
+        job.params.f("depth")?,
+        job.params.f("mix")?,
+    );
     let (middle, feedback) = (job.params.f("centre_frequency_hz")?, job.params.f("feedback")?);
     let sound = job.audio()?;
     let rate = f64::from(sound.rate);

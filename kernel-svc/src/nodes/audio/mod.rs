@@ -17,6 +17,10 @@ mod stretch;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_chunks;
+#[cfg(test)]
+mod tests_faults;
 
 use async_trait::async_trait;
 use atelier_proto::value::Map;
@@ -72,7 +76,9 @@ impl Sound {
     /// A number of samples for a time, at most what a sound may have.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
     fn samples(&self, seconds: f64) -> usize {
-        (seconds * f64::from(self.rate)).round().clamp(0.0, count(MAX_SAMPLES)) as usize
+        (seconds * f64::from(self.rate))
+            .round()
+            .clamp(0.0, count(MAX_SAMPLES)) as usize
     }
     /// Each channel anew.
     fn map(&self, stop: &Stop, f: impl Fn(&[f32]) -> Vec<f32>) -> Result<Self, NodeError> {
@@ -81,13 +87,19 @@ impl Sound {
             stop.check()?;
             channels.push(f(channel));
         }
-        Ok(Self { rate: self.rate, channels })
+        Ok(Self {
+            rate: self.rate,
+            channels,
+        })
     }
     /// A part from one sample to another.
     fn part(&self, from: usize, to: usize) -> Self {
         let (from, to) = (from.min(self.len()), to.min(self.len()));
         let cut = |channel: &Vec<f32>| channel.get(from..to.max(from)).unwrap_or_default().to_vec();
-        Self { rate: self.rate, channels: self.channels.iter().map(cut).collect() }
+        Self {
+            rate: self.rate,
+            channels: self.channels.iter().map(cut).collect(),
+        }
     }
     /// In another rate and with so many channels: missing ones repeat the last, one too many are mixed down to one.
     fn like(&self, rate: u32, channels: usize) -> Self {
@@ -104,8 +116,17 @@ impl Sound {
     /// One channel: the mean of all.
     fn mono(&self) -> Self {
         let scale = 1.0 / real(self.channels.len().max(1));
-        let mean = |at: usize| self.channels.iter().filter_map(|channel| channel.get(at)).sum::<f32>() * scale;
-        Self { rate: self.rate, channels: vec![(0..self.len()).map(mean).collect()] }
+        let mean = |at: usize| {
+            self.channels
+                .iter()
+                .filter_map(|channel| channel.get(at))
+                .sum::<f32>()
+                * scale
+        };
+        Self {
+            rate: self.rate,
+            channels: vec![(0..self.len()).map(mean).collect()],
+        }
     }
     fn resampled(&self, rate: u32) -> Self {
         if rate == self.rate {
@@ -113,11 +134,17 @@ impl Sound {
         }
         let step = f64::from(self.rate) / f64::from(rate);
         let resampled = |channel: &Vec<f32>| stretched(channel, step);
-        Self { rate, channels: self.channels.iter().map(resampled).collect() }
+        Self {
+            rate,
+            channels: self.channels.iter().map(resampled).collect(),
+        }
     }
     /// The loudest sample.
     fn peak(&self) -> f32 {
-        self.channels.iter().flatten().fold(0.0, |peak, sample| peak.max(sample.abs()))
+        self.channels
+            .iter()
+            .flatten()
+            .fold(0.0, |peak, sample| peak.max(sample.abs()))
     }
     /// A sound that may be made.
     fn check(&self) -> Result<(), NodeError> {
@@ -127,18 +154,26 @@ impl Sound {
 /// Refuses more samples than can be worked on.
 fn bounded(samples: usize, channels: usize) -> Result<(), NodeError> {
     if samples.saturating_mul(channels.max(1)) > MAX_SAMPLES {
-        return Err(NodeError::new(format!("the sound has more than {MAX_SAMPLES} samples")).code("output.size"));
+        return Err(
+            NodeError::new(format!("the sound has more than {MAX_SAMPLES} samples")).code("output.size"),
+        );
     }
     Ok(())
 }
 /// Samples read at steps of another length, blended between neighbours.
 fn stretched(channel: &[f32], step: f64) -> Vec<f32> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
-    let length = (count(channel.len()) / step).round().clamp(0.0, count(MAX_SAMPLES)) as usize;
+    let length = (count(channel.len()) / step)
+        .round()
+        .clamp(0.0, count(MAX_SAMPLES)) as usize;
     (0..length).map(|at| between(channel, count(at) * step)).collect()
 }
 /// The sample at a place that may be between two.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "places are positive and bounded")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "places are positive and bounded"
+)]
 fn between(channel: &[f32], place: f64) -> f32 {
     let at = place.floor().max(0.0) as usize;
     let part = (place - place.floor()) as f32;
@@ -168,7 +203,9 @@ struct Job {
 }
 impl Job {
     fn sound(&self, name: &str) -> Result<&Sound, NodeError> {
-        self.sounds.get(name).ok_or_else(|| missing(name, "there is no sound to work on"))
+        self.sounds
+            .get(name)
+            .ok_or_else(|| missing(name, "there is no sound to work on"))
     }
     fn audio(&self) -> Result<&Sound, NodeError> {
         self.sound("audio")
@@ -207,7 +244,10 @@ impl Executor for Measure {
     }
 }
 /// Reads the bytes of all inputs that are sounds; what is given back decodes them.
-async fn job(inputs: Map, ctx: &Context) -> Result<impl FnOnce(&Stop) -> Result<Job, NodeError> + Send + use<>, NodeError> {
+async fn job(
+    inputs: Map,
+    ctx: &Context,
+) -> Result<impl FnOnce(&Stop) -> Result<Job, NodeError> + Send + use<>, NodeError> {
     let meta = catalog::meta(&ctx.node_type);
     let mut all = Vec::new();
     for (name, value) in &inputs {
@@ -221,7 +261,14 @@ async fn job(inputs: Map, ctx: &Context) -> Result<impl FnOnce(&Stop) -> Result<
         let several = values.len() > 1;
         for (at, value) in values.iter().enumerate() {
             if let Some(bytes) = read(ctx, name, value).await? {
-                all.push((if several { format!("{name}[{at}]") } else { name.clone() }, bytes));
+                all.push((
+                    if several {
+                        format!("{name}[{at}]")
+                    } else {
+                        name.clone()
+                    },
+                    bytes,
+                ));
             }
         }
     }
@@ -235,13 +282,20 @@ async fn job(inputs: Map, ctx: &Context) -> Result<impl FnOnce(&Stop) -> Result<
             bounded(total, 1)?;
             sounds.insert(name, sound);
         }
-        Ok(Job { params, stop: stop.clone(), sounds })
+        Ok(Job {
+            params,
+            stop: stop.clone(),
+            sounds,
+        })
     })
 }
 /// Silence of so many seconds.
 #[cfg(test)]
 pub(super) fn silence_for_tests(seconds: f64) -> atelier_proto::value::Value {
-    let mut sound = Sound { rate: 8_000, channels: Vec::new() };
+    let mut sound = Sound {
+        rate: 8_000,
+        channels: Vec::new(),
+    };
     sound.channels.push(vec![0.0; sound.samples(seconds)]);
     codec::encode(&sound).unwrap_or_default()
 }

@@ -22,11 +22,17 @@ struct Line {
 impl Line {
     fn new(length: usize, rate: u32, channel: usize) -> Self {
         let length = (length + SPREAD * channel).saturating_mul(rate as usize) / 44_100;
-        Self { samples: vec![0.0; length.max(1)], at: 0, dull: 0.0 }
+        Self {
+            samples: vec![0.0; length.max(1)],
+            at: 0,
+            dull: 0.0,
+        }
     }
     /// Takes the oldest sample out, and puts what is made of it in its place.
     fn turn(&mut self, new: impl FnOnce(f32, &mut f32) -> f32) -> f32 {
-        let Some(place) = self.samples.get_mut(self.at) else { return 0.0 };
+        let Some(place) = self.samples.get_mut(self.at) else {
+            return 0.0;
+        };
         let old = *place;
         *place = new(old, &mut self.dull);
         self.at = (self.at + 1) % self.samples.len();
@@ -65,5 +71,8 @@ fn reverb(job: &Job) -> Result<Sound, NodeError> {
         }
         channels.push(out);
     }
-    Ok(Sound { rate: sound.rate, channels })
+    Ok(Sound {
+        rate: sound.rate,
+        channels,
+    })
 }

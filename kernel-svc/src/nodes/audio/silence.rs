@@ -14,9 +14,20 @@ const PIECE: f64 = 0.01;
 /// Shortens silences of at least a length to a part of theirs, but never below what must stay between two parts.
 fn remove_silence(job: &Job) -> Result<Sound, NodeError> {
     let sound = job.audio()?;
-    let time = |name: &str| job.params.f64(name).map(|milliseconds| sound.samples(milliseconds / 1_000.0));
-    let (shortest, fade, between) = (time("min_length")?, time("crossfade")?, time("min_silence_between_parts")?);
-    let (threshold, reduction) = (gain(job.params.f("threshold")?), job.params.f("reduction_factor")?);
+    let time = |name: &str| {
+        job.params
+            .f64(name)
+            .map(|milliseconds| sound.samples(milliseconds / 1_000.0))
+    };
+    let (shortest, fade, between) = (
+        time("min_length")?,
+        time("crossfade")?,
+        time("min_silence_between_parts")?,
+    );
+    let (threshold, reduction) = (
+        gain(job.params.f("threshold")?),
+        job.params.f("reduction_factor")?,
+    );
     let piece = sound.samples(PIECE).max(1);
     let quiet = |from: usize, to: usize| {
         let (mut sum, mut all) = (0.0_f32, 0_usize);
@@ -39,7 +50,11 @@ fn remove_silence(job: &Job) -> Result<Sound, NodeError> {
         }
         let length = end - at;
         if silent && length >= shortest.max(1) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the length")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "at most the length"
+            )]
             let left = (real(length) * (1.0 - reduction)).round() as usize;
             let left = left.max(between.min(length));
             // What stays is the beginning and the end of the silence, so that no word is cut.
@@ -57,7 +72,11 @@ fn joined(channel: &[f32], parts: &[(usize, usize)], fade: usize) -> Vec<f32> {
     let (mut out, mut last): (Vec<f32>, Option<usize>) = (Vec::new(), None);
     for (from, to) in parts.iter().filter(|(from, to)| to > from) {
         let part = channel.get(*from..*to).unwrap_or_default();
-        let fade = if last.is_none_or(|last| last == *from) { 0 } else { fade.min(part.len()).min(out.len()) };
+        let fade = if last.is_none_or(|last| last == *from) {
+            0
+        } else {
+            fade.min(part.len()).min(out.len())
+        };
         let start = out.len() - fade;
         for (at, (old, new)) in out.iter_mut().skip(start).zip(part).enumerate() {
             let weight = real(at + 1) / real(fade + 1);

@@ -39,7 +39,11 @@ fn faster(sound: &Sound, stop: &Stop, rate: f64) -> Result<Sound, NodeError> {
     }
     let piece = sound.samples(0.04).max(16);
     let (step, search) = (piece / 2, (piece / 4).max(1));
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the samples of a sound")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded by the samples of a sound"
+    )]
     let length = (super::count(sound.len()) / rate).round() as usize;
     bounded(length, sound.channels.len())?;
     let guide = sound.mono().channels.into_iter().next().unwrap_or_default();
@@ -49,7 +53,9 @@ fn faster(sound: &Sound, stop: &Stop, rate: f64) -> Result<Sound, NodeError> {
         stop.check()?;
         for (out, channel) in channels.iter_mut().zip(&sound.channels) {
             for place in 0..piece {
-                let Some(sample) = channel.get(from + place) else { break };
+                let Some(sample) = channel.get(from + place) else {
+                    break;
+                };
                 // Rising, then falling; the first piece does not rise.
                 let weight = if place < step {
                     if at == 0 { 1.0 } else { real(place) / real(step) }
@@ -62,20 +68,31 @@ fn faster(sound: &Sound, stop: &Stop, rate: f64) -> Result<Sound, NodeError> {
             }
         }
         at += step;
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the samples of a sound")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "bounded by the samples of a sound"
+        )]
         let ideal = (super::count(at) * rate).round() as usize;
         from = best(&guide, from + step, ideal, search, step);
     }
     channels.iter_mut().for_each(|channel| channel.truncate(length));
-    Ok(Sound { rate: sound.rate, channels })
+    Ok(Sound {
+        rate: sound.rate,
+        channels,
+    })
 }
 /// The place near the ideal one where the sound goes on most like it would have.
 fn best(guide: &[f32], natural: usize, ideal: usize, search: usize, length: usize) -> usize {
     let first = ideal.saturating_sub(search);
     let last = (ideal + search).min(guide.len().saturating_sub(length));
-    let wanted = guide.get(natural..(natural + length).min(guide.len())).unwrap_or_default();
+    let wanted = guide
+        .get(natural..(natural + length).min(guide.len()))
+        .unwrap_or_default();
     let likeness = |from: usize| -> f32 {
-        let there = guide.get(from..(from + wanted.len()).min(guide.len())).unwrap_or_default();
+        let there = guide
+            .get(from..(from + wanted.len()).min(guide.len()))
+            .unwrap_or_default();
         let energy: f32 = there.iter().map(|sample| sample * sample).sum();
         // Every fourth sample is enough to compare.
         let sum: f32 = wanted.iter().zip(there).step_by(4).map(|(a, b)| a * b).sum();

@@ -20,7 +20,9 @@ const MAX_SIDE: u32 = 8_192;
 const BINS: usize = 10;
 
 /// Colours of series that have none.
-const PALETTE: [&str; 8] = ["#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c"];
+const PALETTE: [&str; 8] = [
+    "#4c72b0", "#dd8452", "#55a868", "#c44e52", "#8172b3", "#937860", "#da8bc3", "#8c8c8c",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -69,12 +71,17 @@ fn limits(config: &Map, name: &str) -> Option<(f64, f64)> {
 }
 pub(super) fn chart(params: &Params) -> Result<Chart, NodeError> {
     let config = params.value("chart_config");
-    let config = config.as_map().ok_or_else(|| missing("chart_config", "there is nothing to draw"))?;
+    let config = config
+        .as_map()
+        .ok_or_else(|| missing("chart_config", "there is nothing to draw"))?;
     let args = Args(config);
     let side = |name: &str| {
         let pixels = params.size(name)?;
         if !(16..=MAX_SIDE).contains(&pixels) {
-            return Err(value_fault(name, &format!("must be between 16 and {MAX_SIDE}, got {pixels}")));
+            return Err(value_fault(
+                name,
+                &format!("must be between 16 and {MAX_SIDE}, got {pixels}"),
+            ));
         }
         Ok(pixels)
     };
@@ -93,16 +100,26 @@ pub(super) fn chart(params: &Params) -> Result<Chart, NodeError> {
         y_limits: limits(config, "y_lim"),
     };
     let table = Table::new(&params.value("data"))?;
-    let listed = args.value("data").as_map().map(|data| Args(data).list("series")).unwrap_or_default();
+    let listed = args
+        .value("data")
+        .as_map()
+        .map(|data| Args(data).list("series"))
+        .unwrap_or_default();
     if listed.len() > MAX_SERIES {
-        return Err(value_fault("chart_config", &format!("has more than {MAX_SERIES} series")));
+        return Err(value_fault(
+            "chart_config",
+            &format!("has more than {MAX_SERIES} series"),
+        ));
     }
     for (place, series) in listed.iter().enumerate() {
         let Some(series) = series.as_map() else { continue };
         add(&mut chart, &table, Args(series), place)?;
     }
     if chart.series.iter().all(|series| series.points.is_empty()) {
-        return Err(value_fault("chart_config", "has no series with points in the table"));
+        return Err(value_fault(
+            "chart_config",
+            "has no series with points in the table",
+        ));
     }
     Ok(chart)
 }
@@ -128,14 +145,28 @@ fn add(chart: &mut Chart, table: &Table, series: Args<'_>, place: usize) -> Resu
         counted(chart, table, &x, &y)?
     } else {
         let values = table.numbers(&y)?;
-        let places = if x.is_empty() { None } else { Some(table.column(&x)?) };
+        let places = if x.is_empty() {
+            None
+        } else {
+            Some(table.column(&x)?)
+        };
         values
             .into_iter()
             .enumerate()
-            .filter_map(|(at, value)| Some((spot(chart, places.as_ref().and_then(|all| all.get(at)), at), value?)))
+            .filter_map(|(at, value)| {
+                Some((
+                    spot(chart, places.as_ref().and_then(|all| all.get(at)), at),
+                    value?,
+                ))
+            })
             .collect()
     };
-    chart.series.push(Series { kind, name, color, points });
+    chart.series.push(Series {
+        kind,
+        name,
+        color,
+        points,
+    });
     Ok(())
 }
 /// The place of a value: the number, or that of its name among the categories.
@@ -155,9 +186,15 @@ fn category(chart: &mut Chart, name: &str) -> f64 {
 }
 /// The mean of each category, or how often it occurs when there is nothing to take the mean of.
 fn counted(chart: &mut Chart, table: &Table, x: &str, y: &str) -> Result<Vec<(f64, f64)>, NodeError> {
-    let values = if y.is_empty() { None } else { Some(table.numbers(y)?) };
+    let values = if y.is_empty() {
+        None
+    } else {
+        Some(table.numbers(y)?)
+    };
     let names: Vec<String> = if x.is_empty() {
-        (1..=values.as_ref().map_or(0, Vec::len)).map(|at| at.to_string()).collect()
+        (1..=values.as_ref().map_or(0, Vec::len))
+            .map(|at| at.to_string())
+            .collect()
     } else {
         table.column(x)?.iter().map(text_of).collect()
     };
@@ -182,28 +219,43 @@ fn counted(chart: &mut Chart, table: &Table, x: &str, y: &str) -> Result<Vec<(f6
             None => sums.push((place, value, 1.0)),
         }
     }
-    let mean = |(place, sum, count): (f64, f64, f64)| (place, if values.is_some() { sum / count } else { sum });
+    let mean =
+        |(place, sum, count): (f64, f64, f64)| (place, if values.is_some() { sum / count } else { sum });
     Ok(sums.into_iter().map(mean).collect())
 }
 /// How many numbers are in each of so many equal ranges.
 fn bins(chart: &mut Chart, numbers: &[Option<f64>], wanted: usize) -> Vec<(f64, f64)> {
     let numbers: Vec<f64> = numbers.iter().copied().flatten().collect();
-    let (low, high) = numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(*number), high.max(*number)));
+    let (low, high) = numbers.iter().fold((f64::MAX, f64::MIN), |(low, high), number| {
+        (low.min(*number), high.max(*number))
+    });
     if numbers.is_empty() {
         return Vec::new();
     }
     let many = if wanted == 0 { BINS } else { wanted.min(200) };
-    let step = if high > low { (high - low) / real(many) } else { 1.0 };
+    let step = if high > low {
+        (high - low) / real(many)
+    } else {
+        1.0
+    };
     let mut counts = vec![0.0; many];
     for number in numbers {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the number of ranges")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "at most the number of ranges"
+        )]
         let at = (((number - low) / step) as usize).min(many - 1);
         if let Some(count) = counts.get_mut(at) {
             *count += 1.0;
         }
     }
     let middles: Vec<f64> = (0..many).map(|at| low + (real(at) + 0.5) * step).collect();
-    middles.into_iter().map(|middle| category(chart, &super::draw::short(middle))).zip(counts).collect()
+    middles
+        .into_iter()
+        .map(|middle| category(chart, &super::draw::short(middle)))
+        .zip(counts)
+        .collect()
 }
 #[expect(clippy::cast_precision_loss, reason = "small counts")]
 pub(super) fn real(number: usize) -> f64 {
@@ -212,7 +264,10 @@ pub(super) fn real(number: usize) -> f64 {
 /// A number, also written as text.
 fn number(value: &Value) -> Option<f64> {
     let written = || value.as_str().and_then(|text| text.trim().parse().ok());
-    value.as_f64().or_else(written).filter(|number| number.is_finite())
+    value
+        .as_f64()
+        .or_else(written)
+        .filter(|number| number.is_finite())
 }
 
 /// Columns of a table: of a dataframe, of a list of records, or of a record of lists.
@@ -223,10 +278,13 @@ impl Table {
             let mut table: Vec<(String, Vec<Value>)> = Vec::new();
             for (at, row) in rows.iter().enumerate() {
                 for (name, value) in row.as_map().into_iter().flat_map(|row| row.iter()) {
-                    let place = table.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-                        table.push((name.clone(), Vec::new()));
-                        table.len() - 1
-                    });
+                    let place = table
+                        .iter()
+                        .position(|(known, _)| known == name)
+                        .unwrap_or_else(|| {
+                            table.push((name.clone(), Vec::new()));
+                            table.len() - 1
+                        });
                     if let Some((_, column)) = table.get_mut(place) {
                         column.resize(at, Value::Null);
                         column.push(value.clone());
@@ -239,7 +297,12 @@ impl Table {
             Value::List(rows) => records(rows),
             Value::Map(map) => {
                 let columns = Args(map).list("columns");
-                let names = columns.iter().map(|column| column.get("name").as_ref().map_or_else(|| text_of(column), text_of));
+                let names = columns.iter().map(|column| {
+                    column
+                        .get("name")
+                        .as_ref()
+                        .map_or_else(|| text_of(column), text_of)
+                });
                 let rows = Args(map).list("data");
                 if rows.first().is_some_and(|row| row.as_map().is_some()) {
                     records(&rows)
@@ -248,13 +311,24 @@ impl Table {
                         .filter_map(|(name, column)| Some((name.clone(), column.as_list()?.to_vec())))
                         .collect()
                 } else {
-                    let cell = |row: &Value, at: usize| row.as_list().and_then(|row| row.get(at)).cloned().unwrap_or_default();
-                    names.enumerate().map(|(at, name)| (name, rows.iter().map(|row| cell(row, at)).collect())).collect()
+                    let cell = |row: &Value, at: usize| {
+                        row.as_list()
+                            .and_then(|row| row.get(at))
+                            .cloned()
+                            .unwrap_or_default()
+                    };
+                    names
+                        .enumerate()
+                        .map(|(at, name)| (name, rows.iter().map(|row| cell(row, at)).collect()))
+                        .collect()
                 }
             }
             _ => Vec::new(),
         };
-        let points: usize = table.iter().map(|(_, column): &(String, Vec<Value>)| column.len()).sum();
+        let points: usize = table
+            .iter()
+            .map(|(_, column): &(String, Vec<Value>)| column.len())
+            .sum();
         if points > MAX_POINTS {
             return Err(value_fault("data", &format!("has more than {MAX_POINTS} values")));
         }
@@ -268,7 +342,10 @@ impl Table {
         found.map(|(_, column)| column).ok_or_else(|| {
             let known: Vec<&str> = self.0.iter().map(|(name, _)| name.as_str()).take(20).collect();
             let name: String = name.chars().take(60).collect();
-            value_fault("data", &format!("has no column {name:?}; it has: {}", known.join(", ")))
+            value_fault(
+                "data",
+                &format!("has no column {name:?}; it has: {}", known.join(", ")),
+            )
         })
     }
     fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>, NodeError> {

@@ -5,6 +5,7 @@
 
 mod data;
 mod draw;
+mod ink;
 
 #[cfg(test)]
 mod tests;

@@ -20,7 +20,9 @@ fn table() -> Json {
 async fn drawn(config: Json, data: Json) -> Result<Value, String> {
     let ctx = context("lib.charts.ChartRenderer", Arc::default());
     let params = json!({"chart_config": config, "data": data, "width": 320, "height": 240});
-    let out = call(&ctx, inputs(params, &[])).await.map_err(|error| error.message)?;
+    let out = call(&ctx, inputs(params, &[]))
+        .await
+        .map_err(|error| error.message)?;
     Ok(out["output"].clone())
 }
 /// Red pixels in a part of the picture.
@@ -28,7 +30,9 @@ fn red(picture: &Value, columns: std::ops::Range<usize>) -> usize {
     let (width, pixels) = pixels(picture);
     assert_eq!((width, pixels.len()), (320, 320 * 240));
     let rows = pixels.chunks(320).map(|row| &row[columns.clone()]);
-    rows.flatten().filter(|pixel| pixel[0] > 230 && pixel[1] < 90 && pixel[2] < 90).count()
+    rows.flatten()
+        .filter(|pixel| pixel[0] > 230 && pixel[1] < 90 && pixel[2] < 90)
+        .count()
 }
 
 #[rstest]
@@ -40,7 +44,11 @@ fn red(picture: &Value, columns: std::ops::Range<usize>) -> usize {
 async fn series_are_drawn(#[case] kind: &str, #[case] least: usize) {
     let picture = drawn(config(kind), table()).await.expect("a chart");
     assert!(red(&picture, 0..320) > least, "{kind}: {}", red(&picture, 0..320));
-    assert_eq!(drawn(config(kind), table()).await.expect("a chart"), picture, "the same each time");
+    assert_eq!(
+        drawn(config(kind), table()).await.expect("a chart"),
+        picture,
+        "the same each time"
+    );
 }
 
 #[tokio::test]
@@ -48,13 +56,23 @@ async fn bars_are_as_high_as_their_values() {
     let picture = drawn(config("bar"), table()).await.expect("a chart");
     let third = |at: usize| red(&picture, 76 + at * 76..76 + (at + 1) * 76);
     let (first, second, last) = (third(0), third(1), third(2));
-    assert!(second > 2 * first && last > first && last < second, "{first} {second} {last}");
+    assert!(
+        second > 2 * first && last > first && last < second,
+        "{first} {second} {last}"
+    );
 }
 
 #[tokio::test]
 async fn pies_histograms_and_other_tables() {
     let pie = drawn(config("pie"), table()).await.expect("a chart");
-    assert!(pixels(&pie).1.iter().filter(|pixel| **pixel == [76, 114, 176, 255]).count() > 1_000);
+    assert!(
+        pixels(&pie)
+            .1
+            .iter()
+            .filter(|pixel| **pixel == [76, 114, 176, 255])
+            .count()
+            > 1_000
+    );
     let numbers = json!([{"v": 1}, {"v": 1.5}, {"v": "9"}, {"v": null}]);
     let histogram = json!({"data": {"series": [{"x": "v", "plot_type": "hist", "color": "#ff0000"}]}});
     assert!(red(&drawn(histogram, numbers).await.expect("a chart"), 0..320) > 1_000);

@@ -28,7 +28,13 @@ fn factor(job: &Job) -> Result<f32, NodeError> {
         let must = format!("must be between 0 and 100, got {factor}");
         return Err(crate::nodes::media_io::value_fault("factor", &must));
     }
-    job.params.f("factor").map(|read| if job.params.args().value("factor").is_null() { 1.0 } else { read })
+    job.params.f("factor").map(|read| {
+        if job.params.args().value("factor").is_null() {
+            1.0
+        } else {
+            read
+        }
+    })
 }
 fn brightness_contrast(job: &Job) -> Result<RgbaImage, NodeError> {
     let (brightness, contrast, factor) = (job.f("brightness")?, job.f("contrast")?, factor(job)?);
@@ -50,19 +56,31 @@ fn exposure(job: &Job) -> Result<RgbaImage, NodeError> {
     curve(job.image()?, &job.stop, |_, value| value * gain)
 }
 fn hsb(job: &Job) -> Result<RgbaImage, NodeError> {
-    let (turn, saturation, brightness) = (job.f("hue")? / 360.0, job.f("saturation")? * factor(job)?, job.f("brightness")?);
+    let (turn, saturation, brightness) = (
+        job.f("hue")? / 360.0,
+        job.f("saturation")? * factor(job)?,
+        job.f("brightness")?,
+    );
     each(job.image()?, &job.stop, |color| {
         let [hue, strength, value] = hsv(color);
-        from_hsv([hue + turn, (strength * saturation).min(1.0), (value * brightness).min(1.0)])
+        from_hsv([
+            hue + turn,
+            (strength * saturation).min(1.0),
+            (value * brightness).min(1.0),
+        ])
     })
 }
 fn invert(job: &Job) -> Result<RgbaImage, NodeError> {
     let amount = job.f("amount")?;
-    curve(job.image()?, &job.stop, |_, value| lerp(value, 1.0 - value, amount))
+    curve(job.image()?, &job.stop, |_, value| {
+        lerp(value, 1.0 - value, amount)
+    })
 }
 fn posterize(job: &Job) -> Result<RgbaImage, NodeError> {
     let steps = job.f("levels")? - 1.0;
-    curve(job.image()?, &job.stop, |_, value| (value * steps).round() / steps)
+    curve(job.image()?, &job.stop, |_, value| {
+        (value * steps).round() / steps
+    })
 }
 /// Several adjustments at once, in this order: balance, light, contrast, colour.
 fn grade(job: &Job) -> Result<RgbaImage, NodeError> {

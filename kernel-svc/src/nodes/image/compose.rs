@@ -5,9 +5,9 @@ use atelier_proto::value::{Map, Value};
 use image::{Rgba, RgbaImage, imageops};
 
 use super::{
-    Job, edit,
+    Job,
     convolve::{blur, box_blur},
-    decode, encode,
+    decode, edit, encode,
     pixels::{curve, facts, from_fn, over, part, parts, pixel, sized},
     size::scaled,
 };
@@ -84,11 +84,17 @@ fn put(
 ) -> Result<(), NodeError> {
     for (y, row) in (0_i64..).zip(above.rows()) {
         job.stop.check()?;
-        let Some(at_y) = u32::try_from(top.saturating_add(y)).ok().filter(|y| *y < below.height()) else {
+        let Some(at_y) = u32::try_from(top.saturating_add(y))
+            .ok()
+            .filter(|y| *y < below.height())
+        else {
             continue;
         };
         for (x, ink) in (0_i64..).zip(row) {
-            let Some(at_x) = u32::try_from(left.saturating_add(x)).ok().filter(|x| *x < below.width()) else {
+            let Some(at_x) = u32::try_from(left.saturating_add(x))
+                .ok()
+                .filter(|x| *x < below.width())
+            else {
                 continue;
             };
             let (under, [r, g, b, alpha]) = (parts(*below.get_pixel(at_x, at_y)), parts(*ink));
@@ -121,23 +127,43 @@ fn compositor(job: &Job) -> Result<RgbaImage, NodeError> {
     let layers = job.params.args().list("layers");
     let plain = Map::new();
     let named = |layer: &Map| {
-        ["input", "handle", "id", "name"]
-            .iter()
-            .find_map(|key| job.pictures.get_full(Args(layer).text(key).as_str()).map(|(at, _, _)| at))
+        ["input", "handle", "id", "name"].iter().find_map(|key| {
+            job.pictures
+                .get_full(Args(layer).text(key).as_str())
+                .map(|(at, _, _)| at)
+        })
     };
     let mut order: Vec<(&RgbaImage, &Map)> = Vec::new();
     let mut placed = Vec::new();
     for layer in layers.iter().filter_map(Value::as_map) {
-        if let Some((_, picture)) = named(layer).and_then(|at| { placed.push(at); job.pictures.get_index(at) }) {
+        if let Some((_, picture)) = named(layer).and_then(|at| {
+            placed.push(at);
+            job.pictures.get_index(at)
+        }) {
             order.push((picture, layer));
         }
     }
-    let rest = job.pictures.values().enumerate().filter(|(at, _)| !placed.contains(at));
+    let rest = job
+        .pictures
+        .values()
+        .enumerate()
+        .filter(|(at, _)| !placed.contains(at));
     let mut all: Vec<(&RgbaImage, &Map)> = rest.map(|(_, picture)| (picture, &plain)).collect();
     all.extend(order);
-    let first = all.first().map(|(picture, _)| picture.dimensions()).unwrap_or_default();
-    let side = |name: &str, own: u32| job.params.size(name).map(|side| if side == 0 { own } else { side });
-    let (width, height) = sized("canvas_width", side("canvas_width", first.0)?, side("canvas_height", first.1)?)?;
+    let first = all
+        .first()
+        .map(|(picture, _)| picture.dimensions())
+        .unwrap_or_default();
+    let side = |name: &str, own: u32| {
+        job.params
+            .size(name)
+            .map(|side| if side == 0 { own } else { side })
+    };
+    let (width, height) = sized(
+        "canvas_width",
+        side("canvas_width", first.0)?,
+        side("canvas_height", first.1)?,
+    )?;
     let mut canvas = RgbaImage::new(width, height);
     for (picture, layer) in all {
         let args = Args(layer);
@@ -145,16 +171,36 @@ fn compositor(job: &Job) -> Result<RgbaImage, NodeError> {
             continue;
         }
         #[expect(clippy::cast_possible_truncation, reason = "parts of 1 and sizes")]
-        let (opacity, scale) = (args.number("opacity", 1.0)? as f32, args.number("scale", 1.0)? as f32);
-        #[expect(clippy::cast_possible_truncation, reason = "places far outside are outside either way")]
+        let (opacity, scale) = (
+            args.number("opacity", 1.0)? as f32,
+            args.number("scale", 1.0)? as f32,
+        );
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "places far outside are outside either way"
+        )]
         let at = (args.number("x", 0.0)? as i64, args.number("y", 0.0)? as i64);
         let mode = args.text("blend_mode");
         let opacity = opacity.clamp(0.0, 1.0);
         if (scale - 1.0).abs() > f32::EPSILON {
             let side = |own: u32| super::pixels::real(own) * scale.clamp(0.001, 100.0);
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; too many are refused")]
-            let (width, height) = (side(picture.width()).max(1.0) as u32, side(picture.height()).max(1.0) as u32);
-            put(&mut canvas, &scaled("layers", picture, width, height)?, at, opacity, &mode, job)?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "clamped; too many are refused"
+            )]
+            let (width, height) = (
+                side(picture.width()).max(1.0) as u32,
+                side(picture.height()).max(1.0) as u32,
+            );
+            put(
+                &mut canvas,
+                &scaled("layers", picture, width, height)?,
+                at,
+                opacity,
+                &mode,
+                job,
+            )?;
         } else {
             put(&mut canvas, picture, at, opacity, &mode, job)?;
         }
@@ -203,7 +249,11 @@ impl Executor for Painter {
             let below = below.map(|bytes| decode("image", &bytes)).transpose()?;
             let (width, height) = match &below {
                 Some(below) => below.dimensions(),
-                None => sized("canvas_width", params.size("canvas_width")?, params.size("canvas_height")?)?,
+                None => sized(
+                    "canvas_width",
+                    params.size("canvas_width")?,
+                    params.size("canvas_height")?,
+                )?,
             };
             let black = Rgba([0, 0, 0, u8::MAX]);
             let mask = match painted {

@@ -85,7 +85,11 @@ impl Plane {
                 for (step, weight) in weights.iter().enumerate() {
                     let column = (x + dx * step).saturating_sub(dx * half).min(self.width - 1);
                     let row = (y + dy * step).saturating_sub(dy * half).min(self.height - 1);
-                    let at = self.pixels.get(row * self.width + column).copied().unwrap_or_default();
+                    let at = self
+                        .pixels
+                        .get(row * self.width + column)
+                        .copied()
+                        .unwrap_or_default();
                     for (sum, value) in sum.iter_mut().zip(at) {
                         *sum += weight * f32::from(value);
                     }
@@ -98,7 +102,11 @@ impl Plane {
 }
 /// Bell-shaped weights that add up to 1.
 fn bell(sigma: f32) -> Vec<f32> {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the caller")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded by the caller"
+    )]
     let half = (sigma * 3.0).ceil().clamp(1.0, 400.0) as u32;
     let weight = |step: u32| {
         let away = (real(step) - real(half)) / sigma;
@@ -117,7 +125,12 @@ pub(super) fn blur(image: &RgbaImage, stop: &Stop, sigma: f32) -> Result<RgbaIma
     both_ways(image, stop, &weights, &weights)
 }
 /// Equal weights; an empty one does nothing.
-pub(super) fn box_blur(image: &RgbaImage, stop: &Stop, across: u32, down: u32) -> Result<RgbaImage, NodeError> {
+pub(super) fn box_blur(
+    image: &RgbaImage,
+    stop: &Stop,
+    across: u32,
+    down: u32,
+) -> Result<RgbaImage, NodeError> {
     let flat = |size: u32| vec![1.0 / real(size.max(1)); size.max(1) as usize];
     both_ways(image, stop, &flat(across), &flat(down))
 }

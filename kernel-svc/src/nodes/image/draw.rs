@@ -42,7 +42,11 @@ fn checkerboard(job: &Job) -> Result<RgbaImage, NodeError> {
     let colors = (pixel(job.color("color_a")?), pixel(job.color("color_b")?));
     let cell = job.params.size("cell_size")?.max(1);
     from_fn(size(job)?, &job.stop, |x, y| {
-        if (x / cell + y / cell) % 2 == 0 { colors.0 } else { colors.1 }
+        if (x / cell + y / cell) % 2 == 0 {
+            colors.0
+        } else {
+            colors.1
+        }
     })
 }
 /// A gradient by place: parts of the size, from -1 at the left and the top to 1.
@@ -78,11 +82,15 @@ fn within(away: f32, radius: f32) -> f32 {
 }
 fn radial_gradient(job: &Job) -> Result<RgbaImage, NodeError> {
     let radius = job.f("radius")?;
-    gradient(job, ("color_inner", "color_outer"), |x, y| within(x.hypot(y), radius))
+    gradient(job, ("color_inner", "color_outer"), |x, y| {
+        within(x.hypot(y), radius)
+    })
 }
 fn diamond_gradient(job: &Job) -> Result<RgbaImage, NodeError> {
     let radius = job.f("radius")?;
-    gradient(job, ("color_inner", "color_outer"), |x, y| within(x.abs() + y.abs(), radius))
+    gradient(job, ("color_inner", "color_outer"), |x, y| {
+        within(x.abs() + y.abs(), radius)
+    })
 }
 /// Around the middle, clockwise from the right.
 fn angular_gradient(job: &Job) -> Result<RgbaImage, NodeError> {

@@ -29,9 +29,15 @@ fn add(job: &Job) -> Result<RgbaImage, NodeError> {
     let image = job.image()?;
     let light = fitted(job.picture("over")?, image.dimensions());
     from_fn(image.dimensions(), &job.stop, |x, y| {
-        let ([r, g, b, alpha], [lr, lg, lb, la]) = (parts(*image.get_pixel(x, y)), parts(*light.get_pixel(x, y)));
+        let ([r, g, b, alpha], [lr, lg, lb, la]) =
+            (parts(*image.get_pixel(x, y)), parts(*light.get_pixel(x, y)));
         let gain = gain * la;
-        pixel([r + lr * gain, g + lg * gain, b + lb * gain, alpha.max(la.min(gain))])
+        pixel([
+            r + lr * gain,
+            g + lg * gain,
+            b + lb * gain,
+            alpha.max(la.min(gain)),
+        ])
     })
 }
 fn color_overlay(job: &Job) -> Result<RgbaImage, NodeError> {
@@ -60,7 +66,10 @@ fn drop_shadow(job: &Job) -> Result<RgbaImage, NodeError> {
     let (color, intensity, radius) = (job.color("color")?, job.f("intensity")?, job.f("radius")?);
     let image = job.image()?;
     let (width, height) = image.dimensions();
-    let (dx, dy) = (job.f("offset_x")? * real(width), job.f("offset_y")? * real(height));
+    let (dx, dy) = (
+        job.f("offset_x")? * real(width),
+        job.f("offset_y")? * real(height),
+    );
     let shadow = blur(&shape(job, image, color)?, &job.stop, radius / 2.0)?;
     from_fn((width, height), &job.stop, |x, y| {
         let [red, green, blue, alpha] = sample(&shadow, real(x) - dx, real(y) - dy, Edge::Empty);
@@ -75,12 +84,17 @@ fn glow(job: &Job) -> Result<RgbaImage, NodeError> {
     let image = job.image()?;
     let bright = from_fn(image.dimensions(), &job.stop, |x, y| {
         let [red, green, blue, alpha] = parts(*image.get_pixel(x, y));
-        let kept = smooth(threshold - softness, threshold + softness, luma([red, green, blue]));
+        let kept = smooth(
+            threshold - softness,
+            threshold + softness,
+            luma([red, green, blue]),
+        );
         pixel([red * kept, green * kept, blue * kept, alpha])
     })?;
     let bright = blur(&bright, &job.stop, radius / 2.0)?;
     from_fn(image.dimensions(), &job.stop, |x, y| {
-        let ([r, g, b, alpha], [lr, lg, lb, la]) = (parts(*image.get_pixel(x, y)), parts(*bright.get_pixel(x, y)));
+        let ([r, g, b, alpha], [lr, lg, lb, la]) =
+            (parts(*image.get_pixel(x, y)), parts(*bright.get_pixel(x, y)));
         let gain = intensity * la;
         pixel([r + lr * gain, g + lg * gain, b + lb * gain, alpha])
     })
@@ -97,12 +111,20 @@ fn outline(job: &Job) -> Result<RgbaImage, NodeError> {
         let away = near.get((y * size.0 + x) as usize).copied().unwrap_or(f32::MAX);
         // Half a pixel of softness at the outer end.
         let line = (width + 0.5 - away).clamp(0.0, 1.0);
-        let line = if width > 0.0 { [color[0], color[1], color[2], color[3] * line] } else { [0.0; 4] };
+        let line = if width > 0.0 {
+            [color[0], color[1], color[2], color[3] * line]
+        } else {
+            [0.0; 4]
+        };
         pixel(over(line, here))
     })
 }
 /// How far each pixel is from the nearest one that counts, in pixels and about right: two passes of steps of 1 and √2.
-fn distances(job: &Job, (width, height): (u32, u32), counts: impl Fn(u32, u32) -> bool) -> Result<Vec<f32>, NodeError> {
+fn distances(
+    job: &Job,
+    (width, height): (u32, u32),
+    counts: impl Fn(u32, u32) -> bool,
+) -> Result<Vec<f32>, NodeError> {
     const FAR: f32 = 1.0e9;
     let diagonal = std::f32::consts::SQRT_2;
     let mut away = Vec::with_capacity(width as usize * height as usize);

@@ -96,7 +96,11 @@ fn equalize(job: &Job) -> Result<RgbaImage, NodeError> {
     let image = job.image()?;
     let tables = counts(image.pixels()).map(|counts| {
         let total: u64 = counts.iter().sum();
-        let first = counts.iter().copied().find(|count| *count > 0).unwrap_or_default();
+        let first = counts
+            .iter()
+            .copied()
+            .find(|count| *count > 0)
+            .unwrap_or_default();
         let span = total - first;
         let mut table = identity();
         if span > 0 {
@@ -127,7 +131,10 @@ fn rank_filter(job: &Job) -> Result<RgbaImage, NodeError> {
     let places = size.saturating_mul(size);
     let rank_of = job.params.size("rank")?;
     if rank_of >= places {
-        return Err(value_fault("rank", &format!("must be below {places}, the pixels around each one, got {rank_of}")));
+        return Err(value_fault(
+            "rank",
+            &format!("must be below {places}, the pixels around each one, got {rank_of}"),
+        ));
     }
     rank(job.image()?, &job.stop, size, rank_of as usize)
 }
@@ -167,7 +174,11 @@ fn adaptive_contrast(job: &Job) -> Result<RgbaImage, NodeError> {
         let pixel_here = *image.get_pixel(x, y);
         let value = usize::from(light(pixel_here));
         let ((left, right, across), (top, bottom, down)) = (tile(x, columns, width), tile(y, rows, height));
-        let look = |column: u32, row: u32| tables.get((row * columns + column) as usize).map_or(0.0, |table| table[value]);
+        let look = |column: u32, row: u32| {
+            tables
+                .get((row * columns + column) as usize)
+                .map_or(0.0, |table| table[value])
+        };
         let wanted = lerp(
             lerp(look(left, top), look(right, top), across),
             lerp(look(left, bottom), look(right, bottom), across),
@@ -194,6 +205,10 @@ fn limited(mut counts: [f32; 256], total: f32, limit: f32) -> [f32; 256] {
     let mut seen = 0.0;
     counts.map(|count| {
         seen += count;
-        if total > 0.0 { (seen / total).clamp(0.0, 1.0) } else { 0.0 }
+        if total > 0.0 {
+            (seen / total).clamp(0.0, 1.0)
+        } else {
+            0.0
+        }
     })
 }

@@ -79,7 +79,9 @@ fn posterize(job: &Job) -> Result<RgbaImage, NodeError> {
 /// Inverts what is at least so bright.
 fn solarize(job: &Job) -> Result<RgbaImage, NodeError> {
     let threshold = job.f("threshold")? / 255.0;
-    curve(job.image()?, &job.stop, |_, value| if value < threshold { value } else { 1.0 - value })
+    curve(job.image()?, &job.stop, |_, value| {
+        if value < threshold { value } else { 1.0 - value }
+    })
 }
 /// Black below and white above, with a soft step between.
 fn threshold(job: &Job) -> Result<RgbaImage, NodeError> {
@@ -94,7 +96,11 @@ fn threshold(job: &Job) -> Result<RgbaImage, NodeError> {
 /// The sigma that is stated, else half of the radius.
 fn gaussian_blur(job: &Job) -> Result<RgbaImage, NodeError> {
     let (radius, sigma) = (job.f("radius")?, job.f("sigma")?);
-    blur(job.image()?, &job.stop, if sigma > 0.0 { sigma } else { radius / 2.0 })
+    blur(
+        job.image()?,
+        &job.stop,
+        if sigma > 0.0 { sigma } else { radius / 2.0 },
+    )
 }
 /// Adds what a blurred copy lacks, where that is more than the threshold.
 fn unsharp_mask(job: &Job) -> Result<RgbaImage, NodeError> {
@@ -106,7 +112,11 @@ fn unsharp_mask(job: &Job) -> Result<RgbaImage, NodeError> {
         let channel = |at: usize| {
             let (sharp, soft) = (part(sharp[at]), part(soft[at]));
             let lack = sharp - soft;
-            if lack.abs() < threshold { sharp } else { sharp + amount * lack }
+            if lack.abs() < threshold {
+                sharp
+            } else {
+                sharp + amount * lack
+            }
         };
         pixel([channel(0), channel(1), channel(2), part(sharp[3])])
     })
@@ -125,7 +135,11 @@ fn pixelate(job: &Job) -> Result<RgbaImage, NodeError> {
             let places = || (top..bottom).flat_map(|y| (left..right).map(move |x| (x, y)));
             for (x, y) in places() {
                 let [red, green, blue, alpha] = parts(*image.get_pixel(x, y));
-                sums = [sums[0] + red * alpha, sums[1] + green * alpha, sums[2] + blue * alpha];
+                sums = [
+                    sums[0] + red * alpha,
+                    sums[1] + green * alpha,
+                    sums[2] + blue * alpha,
+                ];
                 alphas += alpha;
             }
             let [red, green, blue] = sums.map(|sum| if alphas > 0.0 { sum / alphas } else { 0.0 });
@@ -142,8 +156,15 @@ fn expand(job: &Job) -> Result<RgbaImage, NodeError> {
     let (border, fill) = (job.params.size("border")?, job.f("fill")? / 255.0);
     let image = job.image()?;
     let twice = border.saturating_mul(2);
-    let (width, height) = (image.width().saturating_add(twice), image.height().saturating_add(twice));
-    let mut out = RgbaImage::from_pixel(sized("border", width, height)?.0, height, pixel([fill, fill, fill, 1.0]));
+    let (width, height) = (
+        image.width().saturating_add(twice),
+        image.height().saturating_add(twice),
+    );
+    let mut out = RgbaImage::from_pixel(
+        sized("border", width, height)?.0,
+        height,
+        pixel([fill, fill, fill, 1.0]),
+    );
     image::imageops::replace(&mut out, image, i64::from(border), i64::from(border));
     Ok(out)
 }
@@ -152,7 +173,10 @@ fn expand(job: &Job) -> Result<RgbaImage, NodeError> {
 fn canny(job: &Job) -> Result<RgbaImage, NodeError> {
     let (low, high) = (job.f("low_threshold")?, job.f("high_threshold")?);
     if low > high {
-        return Err(value_fault("low_threshold", "must not be above the input `high_threshold`"));
+        return Err(value_fault(
+            "low_threshold",
+            "must not be above the input `high_threshold`",
+        ));
     }
     let stop = &job.stop;
     let soft = blur(&grey_of(job.image()?, stop)?, stop, 1.0)?;
@@ -175,12 +199,19 @@ fn canny(job: &Job) -> Result<RgbaImage, NodeError> {
     let strength = |x: i64, y: i64| {
         let inside = (0..i64::from(width)).contains(&x) && (0..i64::from(height)).contains(&y);
         let place = usize::try_from(y * i64::from(width) + x).unwrap_or_default();
-        if inside { strengths.get(place).copied().unwrap_or_default() } else { 0.0 }
+        if inside {
+            strengths.get(place).copied().unwrap_or_default()
+        } else {
+            0.0
+        }
     };
     let mut out = RgbaImage::from_pixel(width, height, Rgba([0, 0, 0, u8::MAX]));
     let (mut strong, white) = (Vec::new(), Rgba([u8::MAX; 4]));
     let ridge = |x: i64, y: i64| {
-        let (across, down) = gradient(u32::try_from(x).unwrap_or_default(), u32::try_from(y).unwrap_or_default());
+        let (across, down) = gradient(
+            u32::try_from(x).unwrap_or_default(),
+            u32::try_from(y).unwrap_or_default(),
+        );
         let (dx, dy) = match down.atan2(across).to_degrees().rem_euclid(180.0) {
             angle if !(22.5..157.5).contains(&angle) => (1, 0),
             angle if angle < 67.5 => (1, 1),
@@ -203,9 +234,19 @@ fn canny(job: &Job) -> Result<RgbaImage, NodeError> {
     }
     while let Some((x, y)) = strong.pop() {
         stop.check()?;
-        for (dx, dy) in [(-1, -1), (0, -1), (1, -1), (-1, 0), (1, 0), (-1, 1), (0, 1), (1, 1)] {
+        for (dx, dy) in [
+            (-1, -1),
+            (0, -1),
+            (1, -1),
+            (-1, 0),
+            (1, 0),
+            (-1, 1),
+            (0, 1),
+            (1, 1),
+        ] {
             let (x, y) = (x + dx, y + dy);
-            if strength(x, y) > low && ridge(x, y)
+            if strength(x, y) > low
+                && ridge(x, y)
                 && let (Ok(column), Ok(row)) = (u32::try_from(x), u32::try_from(y))
                 && out.get_pixel(column, row).0[0] == 0
             {
@@ -224,7 +265,11 @@ pub(super) fn between(
     amount: impl Fn(u32, u32) -> f32,
 ) -> Result<RgbaImage, NodeError> {
     from_fn(from.dimensions(), stop, |x, y| {
-        let (from, to, amount) = (parts(*from.get_pixel(x, y)), parts(*to.get_pixel(x, y)), amount(x, y));
+        let (from, to, amount) = (
+            parts(*from.get_pixel(x, y)),
+            parts(*to.get_pixel(x, y)),
+            amount(x, y),
+        );
         let alpha = lerp(from[3], to[3], amount);
         if alpha <= 0.0 {
             return Rgba([0; 4]);

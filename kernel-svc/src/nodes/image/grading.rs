@@ -19,7 +19,10 @@ pub(super) fn types() -> Types {
         ("lib.image.color_grading.Exposure", edit(exposure)),
         ("lib.image.color_grading.HSLAdjust", edit(hsl_adjust)),
         ("lib.image.color_grading.LiftGammaGain", edit(lift_gamma_gain)),
-        ("lib.image.color_grading.SaturationVibrance", edit(saturation_vibrance)),
+        (
+            "lib.image.color_grading.SaturationVibrance",
+            edit(saturation_vibrance),
+        ),
         ("lib.image.color_grading.SplitToning", edit(split_toning)),
     ]
 }
@@ -41,14 +44,20 @@ fn cdl(job: &Job) -> Result<RgbaImage, NodeError> {
     let (slope, offset, power) = (rgb(job, "slope")?, rgb(job, "offset")?, rgb(job, "power")?);
     let saturation = job.f("saturation")?;
     each(job.image()?, &job.stop, |color| {
-        let color = zip3(zip3(color, slope, |value, slope| value * slope), offset, |value, offset| value + offset);
+        let color = zip3(
+            zip3(color, slope, |value, slope| value * slope),
+            offset,
+            |value, offset| value + offset,
+        );
         let color = zip3(color, power, |value, power| value.clamp(0.0, 1.0).powf(power));
         saturated(color, saturation)
     })
 }
 fn color_balance(job: &Job) -> Result<RgbaImage, NodeError> {
     let (temperature, tint) = (job.f("temperature")?, job.f("tint")?);
-    each(job.image()?, &job.stop, |color| balanced(color, temperature, tint))
+    each(job.image()?, &job.stop, |color| {
+        balanced(color, temperature, tint)
+    })
 }
 /// A hump of height 1 around a place, and of nothing half a unit away.
 fn hump(value: f32, place: f32) -> f32 {
@@ -58,12 +67,19 @@ fn hump(value: f32, place: f32) -> f32 {
 fn curves(job: &Job) -> Result<RgbaImage, NodeError> {
     let (black, white) = (job.f("black_point")?, job.f("white_point")?);
     let (shadows, midtones, highlights) = (job.f("shadows")?, job.f("midtones")?, job.f("highlights")?);
-    let own = [job.f("red_midtones")?, job.f("green_midtones")?, job.f("blue_midtones")?];
+    let own = [
+        job.f("red_midtones")?,
+        job.f("green_midtones")?,
+        job.f("blue_midtones")?,
+    ];
     let span = (white - black).max(1.0 / 255.0);
     curve(job.image()?, &job.stop, |channel, value| {
         let value = ((value - black) / span).clamp(0.0, 1.0);
         let middle = midtones + own.get(channel).copied().unwrap_or_default();
-        value + shadows * hump(value, 0.25) * 0.5 + middle * hump(value, 0.5) * 0.5 + highlights * hump(value, 0.75) * 0.5
+        value
+            + shadows * hump(value, 0.25) * 0.5
+            + middle * hump(value, 0.5) * 0.5
+            + highlights * hump(value, 0.75) * 0.5
     })
 }
 fn exposure(job: &Job) -> Result<RgbaImage, NodeError> {
@@ -95,7 +111,11 @@ fn range(name: &str) -> Option<(f32, f32)> {
 /// Hue by up to half a turn, saturation and brightness of one range of hues.
 fn hsl_adjust(job: &Job) -> Result<RgbaImage, NodeError> {
     let range = range(&job.params.choice("color_range")?);
-    let (turn, saturation, light) = (job.f("hue_shift")? / 2.0, job.f("saturation")?, job.f("luminance")?);
+    let (turn, saturation, light) = (
+        job.f("hue_shift")? / 2.0,
+        job.f("saturation")?,
+        job.f("luminance")?,
+    );
     each(job.image()?, &job.stop, |color| {
         let [hue, strength, _] = hsv(color);
         let weight = range.map_or(1.0, |(middle, half)| {
@@ -109,11 +129,19 @@ fn hsl_adjust(job: &Job) -> Result<RgbaImage, NodeError> {
 }
 fn lift_gamma_gain(job: &Job) -> Result<RgbaImage, NodeError> {
     let (lift, gamma, gain) = (rgb(job, "lift")?, rgb(job, "gamma")?, rgb(job, "gain")?);
-    let (all_lift, all_gamma, all_gain) = (job.f("lift_master")?, job.f("gamma_master")?, job.f("gain_master")?);
+    let (all_lift, all_gamma, all_gain) = (
+        job.f("lift_master")?,
+        job.f("gamma_master")?,
+        job.f("gain_master")?,
+    );
     each(job.image()?, &job.stop, |color| {
-        let color = zip3(color, lift, |value, lift| value + (lift + all_lift) * (1.0 - value));
+        let color = zip3(color, lift, |value, lift| {
+            value + (lift + all_lift) * (1.0 - value)
+        });
         let color = zip3(color, gain, |value, gain| value * gain * all_gain);
-        zip3(color, gamma, |value, gamma| value.clamp(0.0, 1.0).powf(1.0 / (gamma * all_gamma)))
+        zip3(color, gamma, |value, gamma| {
+            value.clamp(0.0, 1.0).powf(1.0 / (gamma * all_gamma))
+        })
     })
 }
 /// Vibrance saturates most what is least saturated.
@@ -134,12 +162,19 @@ fn split_toning(job: &Job) -> Result<RgbaImage, NodeError> {
     })
 }
 /// Tints dark and light places; the brightness stays about the same.
-pub(super) fn toned(color: [f32; 3], dark: ([f32; 3], f32), light: ([f32; 3], f32), balance: f32) -> [f32; 3] {
+pub(super) fn toned(
+    color: [f32; 3],
+    dark: ([f32; 3], f32),
+    light: ([f32; 3], f32),
+    balance: f32,
+) -> [f32; 3] {
     let brightness = luma(color);
     let part = smooth(0.0, 1.0, (brightness + 0.5 * balance).clamp(0.0, 1.0));
     let tint = |color: [f32; 3], (tone, amount): ([f32; 3], f32), part: f32| {
         let middle = luma(tone);
-        zip3(color, tone, |value, tone| value + (tone - middle) * amount * part * 0.5)
+        zip3(color, tone, |value, tone| {
+            value + (tone - middle) * amount * part * 0.5
+        })
     };
     tint(tint(color, dark, 1.0 - part), light, part)
 }

@@ -42,16 +42,26 @@ fn faded(color: [f32; 3], low: f32, high: f32) -> [f32; 3] {
 }
 fn look(preset: &str) -> fn([f32; 3]) -> [f32; 3] {
     match preset {
-        "blockbuster" => |color| contrast(saturated(toned(color, (TEAL, 0.5), (ORANGE, 0.4), 0.0), 1.15), 1.2),
+        "blockbuster" => |color| {
+            contrast(
+                saturated(toned(color, (TEAL, 0.5), (ORANGE, 0.4), 0.0), 1.15),
+                1.2,
+            )
+        },
         "noir" => |color| contrast(saturated(color, 0.0), 1.4),
         "vintage" => |color| faded(saturated(balanced(color, 0.35, 0.1), 0.7), 0.08, 0.94),
         "cold_blue" => |color| saturated(balanced(color, -0.5, 0.0), 0.85),
         "warm_sunset" => |color| saturated(balanced(color, 0.5, 0.15), 1.15),
-        "matrix" => |color| contrast(toned(saturated(color, 0.6), (GREEN, 0.6), (GREEN, 0.35), 0.0), 1.1),
-        "bleach_bypass" => |color| contrast(saturated(color, 0.4), 1.35),
-        "cross_process" => |[red, green, blue]| {
-            contrast([red * 1.1 - 0.02, green * 1.05, 0.15 + blue * 0.75], 1.15)
+        "matrix" => |color| {
+            contrast(
+                toned(saturated(color, 0.6), (GREEN, 0.6), (GREEN, 0.35), 0.0),
+                1.1,
+            )
         },
+        "bleach_bypass" => |color| contrast(saturated(color, 0.4), 1.35),
+        "cross_process" => {
+            |[red, green, blue]| contrast([red * 1.1 - 0.02, green * 1.05, 0.15 + blue * 0.75], 1.15)
+        }
         "faded_film" => |color| faded(saturated(color, 0.75), 0.12, 0.9),
         _ => |color| toned(color, (TEAL, 0.6), (ORANGE, 0.5), 0.0),
     }
@@ -71,7 +81,11 @@ fn darkened(job: &Job, amount: f32, shade: impl Fn(f32) -> f32) -> Result<RgbaIm
         let strength = amount * shade(away(size, x, y));
         // Negative amounts lighten the corners.
         let light = |value: f32| {
-            if strength >= 0.0 { value * (1.0 - strength) } else { lerp(value, 1.0, -strength) }
+            if strength >= 0.0 {
+                value * (1.0 - strength)
+            } else {
+                lerp(value, 1.0, -strength)
+            }
         };
         pixel([light(red), light(green), light(blue), alpha])
     })
@@ -79,11 +93,15 @@ fn darkened(job: &Job, amount: f32, shade: impl Fn(f32) -> f32) -> Result<RgbaIm
 fn grading_vignette(job: &Job) -> Result<RgbaImage, NodeError> {
     let (amount, midpoint, feather) = (job.f("amount")?, job.f("midpoint")?, job.f("feather")?);
     let start = midpoint * std::f32::consts::SQRT_2;
-    darkened(job, amount, |away| smooth(start * (1.0 - feather), start * (1.0 + feather), away))
+    darkened(job, amount, |away| {
+        smooth(start * (1.0 - feather), start * (1.0 + feather), away)
+    })
 }
 fn filter_vignette(job: &Job) -> Result<RgbaImage, NodeError> {
     let (intensity, radius, softness) = (job.f("intensity")?, job.f("radius")?, job.f("softness")?);
-    darkened(job, intensity, |away| smooth(radius - softness / 2.0, radius + softness / 2.0, away))
+    darkened(job, intensity, |away| {
+        smooth(radius - softness / 2.0, radius + softness / 2.0, away)
+    })
 }
 /// A grey picture's value, in parts.
 pub(super) fn grey([red, green, blue, _]: [f32; 4]) -> f32 {

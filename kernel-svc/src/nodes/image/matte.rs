@@ -37,7 +37,12 @@ pub(super) fn fitted(image: &RgbaImage, (width, height): (u32, u32)) -> Cow<'_, 
     if image.dimensions() == (width, height) {
         Cow::Borrowed(image)
     } else {
-        Cow::Owned(image::imageops::resize(image, width, height, FilterType::Triangle))
+        Cow::Owned(image::imageops::resize(
+            image,
+            width,
+            height,
+            FilterType::Triangle,
+        ))
     }
 }
 fn strength(mask: &RgbaImage, x: u32, y: u32) -> f32 {
@@ -56,8 +61,15 @@ pub(super) fn within(
 }
 /// The first picture where the mask is white, the second one elsewhere.
 fn mask(job: &Job) -> Result<RgbaImage, NodeError> {
-    let (first, second, mask) = (job.picture("image1")?, job.picture("image2")?, job.picture("mask")?);
-    let (second, mask) = (fitted(second, first.dimensions()), fitted(mask, first.dimensions()));
+    let (first, second, mask) = (
+        job.picture("image1")?,
+        job.picture("image2")?,
+        job.picture("mask")?,
+    );
+    let (second, mask) = (
+        fitted(second, first.dimensions()),
+        fitted(mask, first.dimensions()),
+    );
     between(&second, first, &job.stop, |x, y| strength(&mask, x, y))
 }
 /// Takes the alpha of a picture from a channel of another; channel 4 is its brightness.
@@ -72,7 +84,11 @@ fn merge(job: &Job) -> Result<RgbaImage, NodeError> {
     })
 }
 fn shuffle(job: &Job) -> Result<RgbaImage, NodeError> {
-    let from = |name: &str| job.params.int(name).map(|at| usize::try_from(at).unwrap_or_default());
+    let from = |name: &str| {
+        job.params
+            .int(name)
+            .map(|at| usize::try_from(at).unwrap_or_default())
+    };
     let places = [from("r_from")?, from("g_from")?, from("b_from")?, from("a_from")?];
     let image = job.image()?;
     from_fn(image.dimensions(), &job.stop, |x, y| {
@@ -141,14 +157,24 @@ fn chroma_key(job: &Job) -> Result<RgbaImage, NodeError> {
     let [kr, kg, kb, _] = job.color("key_color")?;
     let (key_b, key_r) = chroma([kr, kg, kb]);
     // The channel that is strongest in the key shines onto the rest.
-    let strongest = if kg >= kr && kg >= kb { 1 } else if kb >= kr { 2 } else { 0 };
+    let strongest = if kg >= kr && kg >= kb {
+        1
+    } else if kb >= kr {
+        2
+    } else {
+        0
+    };
     let image = job.image()?;
     from_fn(image.dimensions(), &job.stop, |x, y| {
         let [red, green, blue, alpha] = parts(*image.get_pixel(x, y));
         let (b, r) = chroma([red, green, blue]);
         let seen = smooth(tolerance, tolerance + softness, (b - key_b).hypot(r - key_r));
         let mut color = [red, green, blue];
-        let others: f32 = (0..3).filter(|at| *at != strongest).map(|at| color[at]).sum::<f32>() / 2.0;
+        let others: f32 = (0..3)
+            .filter(|at| *at != strongest)
+            .map(|at| color[at])
+            .sum::<f32>()
+            / 2.0;
         if color[strongest] > others {
             color[strongest] = lerp(color[strongest], others, spill);
         }
@@ -163,8 +189,16 @@ fn luma_key(job: &Job) -> Result<RgbaImage, NodeError> {
         let [red, green, blue, alpha] = parts(*image.get_pixel(x, y));
         let light = luma([red, green, blue]);
         // At the ends of the scale there is nothing to be soft towards.
-        let above = if low <= 0.0 { 1.0 } else { smooth(low - softness, low, light) };
-        let below = if high >= 1.0 { 1.0 } else { 1.0 - smooth(high, high + softness, light) };
+        let above = if low <= 0.0 {
+            1.0
+        } else {
+            smooth(low - softness, low, light)
+        };
+        let below = if high >= 1.0 {
+            1.0
+        } else {
+            1.0 - smooth(high, high + softness, light)
+        };
         pixel([red, green, blue, alpha * above * below])
     })
 }

@@ -20,6 +20,10 @@ mod warp;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_faults;
+#[cfg(test)]
+mod tests_files;
 
 use async_trait::async_trait;
 use atelier_proto::value::Map;
@@ -27,8 +31,8 @@ use bytes::Bytes;
 use image::RgbaImage;
 use indexmap::IndexMap;
 
-pub(super) use text::Style;
 pub(super) use pixels::{byte, color, converted, decode, encode, real, sized};
+pub(super) use text::Style;
 
 use super::{
     args::{missing, one},

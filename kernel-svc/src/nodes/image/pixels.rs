@@ -29,21 +29,32 @@ const MAX_ALLOC: u64 = 512 * 1024 * 1024;
 /// A side is zero, or there are too many pixels. The error names the input.
 pub(in crate::nodes) fn sized(name: &str, width: u32, height: u32) -> Result<(u32, u32), NodeError> {
     if width == 0 || height == 0 {
-        return Err(value_fault(name, &format!("gives a picture without pixels: {width}x{height}")));
+        return Err(value_fault(
+            name,
+            &format!("gives a picture without pixels: {width}x{height}"),
+        ));
     }
     if width > MAX_SIDE || height > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
         return Err(value_fault(
             name,
-            &format!("gives a picture of {width}x{height}; at most {MAX_PIXELS} pixels and {MAX_SIDE} on a side can be worked on"),
+            &format!(
+                "gives a picture of {width}x{height}; at most {MAX_PIXELS} pixels and {MAX_SIDE} on a side can be worked on"
+            ),
         ));
     }
     Ok((width, height))
 }
 fn unreadable(name: &str) -> NodeError {
-    value_fault(name, "is no picture that can be read: png, jpeg, webp, gif and bmp can")
+    value_fault(
+        name,
+        "is no picture that can be read: png, jpeg, webp, gif and bmp can",
+    )
 }
 /// A decoder whose size was checked, before anything of the picture is unpacked.
-fn decoder<'a>(name: &str, bytes: &'a [u8]) -> Result<(impl ImageDecoder + 'a, Option<image::ImageFormat>), NodeError> {
+fn decoder<'a>(
+    name: &str,
+    bytes: &'a [u8],
+) -> Result<(impl ImageDecoder + 'a, Option<image::ImageFormat>), NodeError> {
     let mut reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|_| unreadable(name))?;
@@ -63,7 +74,10 @@ fn decoder<'a>(name: &str, bytes: &'a [u8]) -> Result<(impl ImageDecoder + 'a, O
     let (width, height) = decoder.dimensions();
     sized(name, width, height)?;
     if decoder.total_bytes() > MAX_ALLOC {
-        return Err(value_fault(name, &format!("is a picture that takes more than {MAX_ALLOC} bytes")));
+        return Err(value_fault(
+            name,
+            &format!("is a picture that takes more than {MAX_ALLOC} bytes"),
+        ));
     }
     Ok((decoder, format))
 }
@@ -94,7 +108,10 @@ pub(super) fn facts(name: &str, bytes: &[u8]) -> Result<Facts, NodeError> {
     let (width, height) = decoder.dimensions();
     let turned = decoder.orientation().is_ok_and(|turn| {
         use image::metadata::Orientation as Turn;
-        matches!(turn, Turn::Rotate90 | Turn::Rotate270 | Turn::Rotate90FlipH | Turn::Rotate270FlipH)
+        matches!(
+            turn,
+            Turn::Rotate90 | Turn::Rotate270 | Turn::Rotate90FlipH | Turn::Rotate270FlipH
+        )
     });
     let (width, height) = if turned { (height, width) } else { (width, height) };
     let (mode, channels) = match decoder.color_type().channel_count() {
@@ -204,9 +221,15 @@ pub(super) fn curve(
     stop: &Stop,
     f: impl Fn(usize, f32) -> f32,
 ) -> Result<RgbaImage, NodeError> {
-    let table = |channel: usize| -> Vec<u8> { (0..=u8::MAX).map(|value| byte(f(channel, part(value)))).collect() };
+    let table =
+        |channel: usize| -> Vec<u8> { (0..=u8::MAX).map(|value| byte(f(channel, part(value)))).collect() };
     let tables = [table(0), table(1), table(2)];
-    let look = |channel: usize, value: u8| tables.get(channel).and_then(|table| table.get(usize::from(value))).copied();
+    let look = |channel: usize, value: u8| {
+        tables
+            .get(channel)
+            .and_then(|table| table.get(usize::from(value)))
+            .copied()
+    };
     from_fn(picture.dimensions(), stop, |x, y| {
         let Rgba([red, green, blue, alpha]) = *picture.get_pixel(x, y);
         Rgba([
@@ -313,9 +336,16 @@ pub(in crate::nodes) fn color(name: &str, value: &Value) -> Result<[f32; 4], Nod
     Ok(bytes.map(part))
 }
 /// A picture in the format that a file's name asks for; `None` when it is that already.
-pub(in crate::nodes) fn converted(name: &str, bytes: &[u8], filename: &str) -> Result<Option<Vec<u8>>, NodeError> {
+pub(in crate::nodes) fn converted(
+    name: &str,
+    bytes: &[u8],
+    filename: &str,
+) -> Result<Option<Vec<u8>>, NodeError> {
     use image::ImageFormat as Format;
-    let end = filename.rsplit_once('.').map(|(_, end)| end.to_ascii_lowercase()).unwrap_or_default();
+    let end = filename
+        .rsplit_once('.')
+        .map(|(_, end)| end.to_ascii_lowercase())
+        .unwrap_or_default();
     let wanted = match end.as_str() {
         "png" => Format::Png,
         "jpg" | "jpeg" => Format::Jpeg,
@@ -324,7 +354,10 @@ pub(in crate::nodes) fn converted(name: &str, bytes: &[u8], filename: &str) -> R
         "bmp" => Format::Bmp,
         _ => {
             let shown: String = end.chars().take(20).collect();
-            return Err(value_fault("filename", &format!("must end with .png, .jpg, .webp, .gif or .bmp, got .{shown}")));
+            return Err(value_fault(
+                "filename",
+                &format!("must end with .png, .jpg, .webp, .gif or .bmp, got .{shown}"),
+            ));
         }
     };
     if image::guess_format(bytes).is_ok_and(|format| format == wanted) {
@@ -336,7 +369,9 @@ pub(in crate::nodes) fn converted(name: &str, bytes: &[u8], filename: &str) -> R
     }
     let mut out = Cursor::new(Vec::new());
     let written = if matches!(wanted, Format::Jpeg | Format::Bmp) {
-        DynamicImage::ImageRgba8(picture).into_rgb8().write_to(&mut out, wanted)
+        DynamicImage::ImageRgba8(picture)
+            .into_rgb8()
+            .write_to(&mut out, wanted)
     } else {
         picture.write_to(&mut out, wanted)
     };

@@ -27,7 +27,11 @@ pub(super) fn types() -> Types {
 }
 
 /// A number of pixels, at least one.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to what a side may have")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to what a side may have"
+)]
 fn pixels(number: f32) -> u32 {
     number.round().clamp(1.0, 1.0e6) as u32
 }
@@ -39,7 +43,11 @@ pub(super) fn scaled(name: &str, image: &RgbaImage, width: u32, height: u32) -> 
     }
     // Colours of what cannot be seen must not shine into the rest.
     let clear = image.pixels().any(|pixel| pixel.0[3] < u8::MAX);
-    let image = if clear { Cow::Owned(weighted(image, true)) } else { Cow::Borrowed(image) };
+    let image = if clear {
+        Cow::Owned(weighted(image, true))
+    } else {
+        Cow::Borrowed(image)
+    };
     let out = imageops::resize(image.as_ref(), width, height, imageops::FilterType::CatmullRom);
     Ok(if clear { weighted(&out, false) } else { out })
 }
@@ -51,7 +59,11 @@ fn weighted(image: &RgbaImage, multiply: bool) -> RgbaImage {
         let weight = u32::from(alpha);
         let of = |value: u8| {
             let value = u32::from(value);
-            let new = if multiply { (value * weight + 127) / 255 } else { (value * 255 + weight / 2) / weight.max(1) };
+            let new = if multiply {
+                (value * weight + 127) / 255
+            } else {
+                (value * 255 + weight / 2) / weight.max(1)
+            };
             u8::try_from(new).unwrap_or(u8::MAX)
         };
         pixel.0 = [of(red), of(green), of(blue), alpha];
@@ -66,7 +78,11 @@ fn crop(job: &Job) -> Result<RgbaImage, NodeError> {
     let (top, bottom) = (side("top", image.height())?, side("bottom", image.height())?);
     if right <= left || bottom <= top {
         let what = if right <= left { "right" } else { "bottom" };
-        let must = format!("leaves nothing of the picture of {}x{}", image.width(), image.height());
+        let must = format!(
+            "leaves nothing of the picture of {}x{}",
+            image.width(),
+            image.height()
+        );
         return Err(value_fault(what, &must));
     }
     Ok(imageops::crop_imm(image, left, top, right - left, bottom - top).to_image())
@@ -89,7 +105,12 @@ fn scale(job: &Job) -> Result<RgbaImage, NodeError> {
     if scale <= 0.0 {
         return Err(value_fault("scale", &format!("must be above 0, got {scale}")));
     }
-    scaled("scale", image, pixels(real(image.width()) * scale), pixels(real(image.height()) * scale))
+    scaled(
+        "scale",
+        image,
+        pixels(real(image.width()) * scale),
+        pixels(real(image.height()) * scale),
+    )
 }
 /// Fills a size; what is too much on one side is cut off evenly.
 fn fit(job: &Job) -> Result<RgbaImage, NodeError> {
@@ -128,7 +149,12 @@ fn canvas_resize(job: &Job) -> Result<RgbaImage, NodeError> {
                 (job.params.size("width")?, job.params.size("height")?)
             };
             let middle = |new: u32, own: u32| (i64::from(new) - i64::from(own)).div_euclid(2);
-            (width, height, middle(width, own_width), middle(height, own_height))
+            (
+                width,
+                height,
+                middle(width, own_width),
+                middle(height, own_height),
+            )
         }
     };
     let (width, height) = sized("width", width, height)?;
@@ -166,9 +192,17 @@ fn rotate_and_flip(job: &Job) -> Result<RgbaImage, NodeError> {
     let new_height = pixels((width * sin.abs() + height * cos.abs() - 1.0e-3).ceil());
     let (new_width, new_height) = sized("angle", new_width, new_height)?;
     super::pixels::from_fn((new_width, new_height), &job.stop, |x, y| {
-        let (dx, dy) = (real(x) + 0.5 - real(new_width) / 2.0, real(y) + 0.5 - real(new_height) / 2.0);
+        let (dx, dy) = (
+            real(x) + 0.5 - real(new_width) / 2.0,
+            real(y) + 0.5 - real(new_height) / 2.0,
+        );
         let (from_x, from_y) = (cos * dx + sin * dy, cos * dy - sin * dx);
-        let colour = sample(&image, from_x + width / 2.0 - 0.5, from_y + height / 2.0 - 0.5, Edge::Empty);
+        let colour = sample(
+            &image,
+            from_x + width / 2.0 - 0.5,
+            from_y + height / 2.0 - 0.5,
+            Edge::Empty,
+        );
         super::pixels::pixel(colour)
     })
 }

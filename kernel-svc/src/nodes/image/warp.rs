@@ -79,10 +79,18 @@ pub(super) fn sample(image: &RgbaImage, x: f32, y: f32, edge: Edge) -> [f32; 4] 
         if weight <= 0.0 {
             continue;
         }
-        if let (Some(x), Some(y)) = (place(left + dx, image.width(), edge), place(top + dy, image.height(), edge)) {
+        if let (Some(x), Some(y)) = (
+            place(left + dx, image.width(), edge),
+            place(top + dy, image.height(), edge),
+        ) {
             let [red, green, blue, alpha] = parts(*image.get_pixel(x, y));
             let weight = weight * alpha;
-            sum = [sum[0] + red * weight, sum[1] + green * weight, sum[2] + blue * weight, sum[3] + weight];
+            sum = [
+                sum[0] + red * weight,
+                sum[1] + green * weight,
+                sum[2] + blue * weight,
+                sum[3] + weight,
+            ];
         }
     }
     let [red, green, blue, alpha] = sum;
@@ -110,12 +118,22 @@ fn affine(job: &Job) -> Result<RgbaImage, NodeError> {
     let (a, b, tx) = (job.f("m00")?, job.f("m01")?, job.f("tx")?);
     let (c, d, ty) = (job.f("m10")?, job.f("m11")?, job.f("ty")?);
     let image = job.image()?;
-    let side = |name: &str, own: u32| job.params.size(name).map(|side| if side == 0 { own } else { side });
-    let (width, height) = (side("target_width", image.width())?, side("target_height", image.height())?);
+    let side = |name: &str, own: u32| {
+        job.params
+            .size(name)
+            .map(|side| if side == 0 { own } else { side })
+    };
+    let (width, height) = (
+        side("target_width", image.width())?,
+        side("target_height", image.height())?,
+    );
     let size = sized("target_width", width, height)?;
     let scale = a * d - b * c;
     if !scale.is_finite() || scale.abs() < 1.0e-9 {
-        return Err(value_fault("m00", "and the other numbers of the matrix leave nothing of the picture"));
+        return Err(value_fault(
+            "m00",
+            "and the other numbers of the matrix leave nothing of the picture",
+        ));
     }
     remap(job, image, size, Edge::Empty, |x, y| {
         let (x, y) = (x - tx, y - ty);
@@ -125,17 +143,39 @@ fn affine(job: &Job) -> Result<RgbaImage, NodeError> {
 /// A projection; places are parts of the size, 0 to 1.
 fn corner_pin(job: &Job) -> Result<RgbaImage, NodeError> {
     let h = |name: &str| job.params.f64(name);
-    let m = [h("h00")?, h("h01")?, h("h02")?, h("h10")?, h("h11")?, h("h12")?, h("h20")?, h("h21")?, 1.0];
+    let m = [
+        h("h00")?,
+        h("h01")?,
+        h("h02")?,
+        h("h10")?,
+        h("h11")?,
+        h("h12")?,
+        h("h20")?,
+        h("h21")?,
+        1.0,
+    ];
     let [a, b, c, d, e, f, g, k, i] = m;
     let scale = a * (e * i - f * k) - b * (d * i - f * g) + c * (d * k - e * g);
     if !scale.is_finite() || scale.abs() < 1.0e-12 {
-        return Err(value_fault("h00", "and the other numbers of the projection leave nothing of the picture"));
+        return Err(value_fault(
+            "h00",
+            "and the other numbers of the projection leave nothing of the picture",
+        ));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "single precision is enough for places")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "single precision is enough for places"
+    )]
     let back = [
-        e * i - f * k, c * k - b * i, b * f - c * e,
-        f * g - d * i, a * i - c * g, c * d - a * f,
-        d * k - e * g, b * g - a * k, a * e - b * d,
+        e * i - f * k,
+        c * k - b * i,
+        b * f - c * e,
+        f * g - d * i,
+        a * i - c * g,
+        c * d - a * f,
+        d * k - e * g,
+        b * g - a * k,
+        a * e - b * d,
     ]
     .map(|number| number as f32);
     let image = job.image()?;
@@ -158,13 +198,23 @@ fn displace(job: &Job) -> Result<RgbaImage, NodeError> {
         let Rgba([red, green, _, _]) = *map.get_pixel(x, y);
         // 128 is the middle, exactly.
         let shift = |value: u8| (f32::from(value) - 128.0) / 127.0;
-        pixel(sample(image, real(x) + shift(red) * across, real(y) + shift(green) * down, Edge::Clamp))
+        pixel(sample(
+            image,
+            real(x) + shift(red) * across,
+            real(y) + shift(green) * down,
+            Edge::Clamp,
+        ))
     })
 }
 fn offset(job: &Job) -> Result<RgbaImage, NodeError> {
     let image = job.image()?;
-    let (dx, dy) = (job.f("dx")? * real(image.width()), job.f("dy")? * real(image.height()));
-    remap(job, image, image.dimensions(), edge(job)?, |x, y| (x - dx, y - dy))
+    let (dx, dy) = (
+        job.f("dx")? * real(image.width()),
+        job.f("dy")? * real(image.height()),
+    );
+    remap(job, image, image.dimensions(), edge(job)?, |x, y| {
+        (x - dx, y - dy)
+    })
 }
 /// Borders in parts of the size, in a colour.
 fn pad(job: &Job) -> Result<RgbaImage, NodeError> {
@@ -172,16 +222,26 @@ fn pad(job: &Job) -> Result<RgbaImage, NodeError> {
     let (width, height) = image.dimensions();
     let border = |name: &str, side: u32| -> Result<u32, NodeError> {
         let pixels = (job.f(name)?.min(64.0) * real(side)).round();
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and bounded")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "positive and bounded"
+        )]
         Ok(pixels as u32)
     };
     let (left, right) = (border("left", width)?, border("right", width)?);
     let (top, bottom) = (border("top", height)?, border("bottom", height)?);
-    let size = sized("left", width.saturating_add(left).saturating_add(right),
-        height.saturating_add(top).saturating_add(bottom))?;
+    let size = sized(
+        "left",
+        width.saturating_add(left).saturating_add(right),
+        height.saturating_add(top).saturating_add(bottom),
+    )?;
     let color = job.color("color")?;
     from_fn(size, &job.stop, |x, y| {
-        let inside = x.checked_sub(left).zip(y.checked_sub(top)).filter(|(x, y)| *x < width && *y < height);
+        let inside = x
+            .checked_sub(left)
+            .zip(y.checked_sub(top))
+            .filter(|(x, y)| *x < width && *y < height);
         pixel(inside.map_or(color, |(x, y)| over(color, parts(*image.get_pixel(x, y)))))
     })
 }
@@ -195,7 +255,10 @@ fn polar_remap(job: &Job) -> Result<RgbaImage, NodeError> {
     remap(job, image, image.dimensions(), Edge::Clamp, |x, y| {
         if mode == 0 {
             let (angle, away) = ((x + 0.5) / width * turn, (y + 0.5) / height);
-            (middle_x + angle.cos() * away * width / 2.0, middle_y + angle.sin() * away * height / 2.0)
+            (
+                middle_x + angle.cos() * away * width / 2.0,
+                middle_y + angle.sin() * away * height / 2.0,
+            )
         } else {
             let (dx, dy) = ((x - middle_x) / (width / 2.0), (y - middle_y) / (height / 2.0));
             let angle = dy.atan2(dx).rem_euclid(turn) / turn;
@@ -214,9 +277,17 @@ fn spherize(job: &Job) -> Result<RgbaImage, NodeError> {
         if away >= 1.0 || away <= 0.0 {
             return (x, y);
         }
-        let bent = away.powf(1.0 + amount.max(0.0)) * if amount < 0.0 { away.powf(amount / 2.0) } else { 1.0 };
+        let bent = away.powf(1.0 + amount.max(0.0))
+            * if amount < 0.0 {
+                away.powf(amount / 2.0)
+            } else {
+                1.0
+            };
         let scale = bent.min(1.0) / away;
-        (half_x + dx * scale * half_x - 0.5, half_y + dy * scale * half_y - 0.5)
+        (
+            half_x + dx * scale * half_x - 0.5,
+            half_y + dy * scale * half_y - 0.5,
+        )
     })
 }
 /// The picture so many times across and down, in the same size.

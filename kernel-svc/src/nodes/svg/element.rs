@@ -20,16 +20,45 @@ pub(super) const MAX_TEXT: usize = 8 * 1024 * 1024;
 /// All types of this part.
 pub(super) fn types() -> Types {
     vec![
-        ("lib.svg.Circle", factory(Make(|p| shape(p, "circle", &[("cx", "cx"), ("cy", "cy"), ("r", "radius")])))),
+        (
+            "lib.svg.Circle",
+            factory(Make(|p| {
+                shape(p, "circle", &[("cx", "cx"), ("cy", "cy"), ("r", "radius")])
+            })),
+        ),
         ("lib.svg.ClipPath", factory(Make(clip_path))),
         ("lib.svg.DropShadow", factory(Make(drop_shadow))),
-        ("lib.svg.Ellipse", factory(Make(|p| shape(p, "ellipse", &[("cx", "cx"), ("cy", "cy"), ("rx", "rx"), ("ry", "ry")])))),
+        (
+            "lib.svg.Ellipse",
+            factory(Make(|p| {
+                shape(
+                    p,
+                    "ellipse",
+                    &[("cx", "cx"), ("cy", "cy"), ("rx", "rx"), ("ry", "ry")],
+                )
+            })),
+        ),
         ("lib.svg.GaussianBlur", factory(Make(gaussian_blur))),
         ("lib.svg.Gradient", factory(Make(gradient))),
         ("lib.svg.Line", factory(Make(line))),
-        ("lib.svg.Path", factory(Make(|p| drawn(p, "path", "d", "path_data")))),
-        ("lib.svg.Polygon", factory(Make(|p| drawn(p, "polygon", "points", "points")))),
-        ("lib.svg.Rect", factory(Make(|p| shape(p, "rect", &[("x", "x"), ("y", "y"), ("width", "width"), ("height", "height")])))),
+        (
+            "lib.svg.Path",
+            factory(Make(|p| drawn(p, "path", "d", "path_data"))),
+        ),
+        (
+            "lib.svg.Polygon",
+            factory(Make(|p| drawn(p, "polygon", "points", "points"))),
+        ),
+        (
+            "lib.svg.Rect",
+            factory(Make(|p| {
+                shape(
+                    p,
+                    "rect",
+                    &[("x", "x"), ("y", "y"), ("width", "width"), ("height", "height")],
+                )
+            })),
+        ),
         ("lib.svg.Text", factory(Make(text))),
         ("lib.svg.Transform", factory(Make(transform))),
     ]
@@ -47,7 +76,10 @@ impl Executor for Make {
 
 type Attributes = Vec<(&'static str, String)>;
 fn element(name: &str, attributes: Attributes, content: Option<String>, children: Vec<Value>) -> Value {
-    let attributes: Map = attributes.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
+    let attributes: Map = attributes
+        .into_iter()
+        .map(|(name, text)| (name.to_owned(), text.into()))
+        .collect();
     map([
         ("type", "svg_element".into()),
         ("name", name.into()),
@@ -95,7 +127,11 @@ fn shape(params: &Params, name: &str, numbers: &[(&'static str, &str)]) -> Resul
     let mut attributes = Attributes::new();
     for (attribute, input) in numbers {
         let size = !matches!(*attribute, "x" | "y" | "cx" | "cy");
-        let number = if size { positive(params, input)? } else { params.f64(input)? };
+        let number = if size {
+            positive(params, input)?
+        } else {
+            params.f64(input)?
+        };
         attributes.push((attribute, number.to_string()));
     }
     Ok(element(name, painted(params, attributes)?, None, Vec::new()))
@@ -108,10 +144,18 @@ fn drawn(params: &Params, name: &str, attribute: &'static str, input: &str) -> R
     if text.len() > MAX_TEXT {
         return Err(value_fault(input, &format!("must have at most {MAX_TEXT} bytes")));
     }
-    Ok(element(name, painted(params, vec![(attribute, text)])?, None, Vec::new()))
+    Ok(element(
+        name,
+        painted(params, vec![(attribute, text)])?,
+        None,
+        Vec::new(),
+    ))
 }
 fn numbers(params: &Params, names: &[&'static str]) -> Result<Attributes, NodeError> {
-    names.iter().map(|name| Ok((*name, params.f64(name)?.to_string()))).collect()
+    names
+        .iter()
+        .map(|name| Ok((*name, params.f64(name)?.to_string())))
+        .collect()
 }
 fn line(params: &Params) -> Result<Value, NodeError> {
     let attributes = stroked(params, numbers(params, &["x1", "y1", "x2", "y2"])?)?;
@@ -146,13 +190,19 @@ fn filter(kind: &str, parts: Vec<Value>) -> Result<Value, NodeError> {
 }
 fn gaussian_blur(params: &Params) -> Result<Value, NodeError> {
     let part = ("stdDeviation", positive(params, "std_deviation")?.to_string());
-    filter("blur", vec![element("feGaussianBlur", vec![part], None, Vec::new())])
+    filter(
+        "blur",
+        vec![element("feGaussianBlur", vec![part], None, Vec::new())],
+    )
 }
 fn drop_shadow(params: &Params) -> Result<Value, NodeError> {
     let mut attributes = numbers(params, &["dx", "dy"])?;
     attributes.push(("stdDeviation", positive(params, "std_deviation")?.to_string()));
     attributes.push(("flood-color", color(params, "color")?));
-    filter("shadow", vec![element("feDropShadow", attributes, None, Vec::new())])
+    filter(
+        "shadow",
+        vec![element("feDropShadow", attributes, None, Vec::new())],
+    )
 }
 /// Two colours along a line, or around a place; places are percents.
 fn gradient(params: &Params) -> Result<Value, NodeError> {
@@ -192,12 +242,21 @@ fn clip_path(params: &Params) -> Result<Value, NodeError> {
     let inside = ("clip-path", format!("url(#{id})"));
     let clip = element("clipPath", vec![("id", id)], None, vec![clip]);
     let content = element("g", vec![inside], None, vec![content]);
-    Ok(element("g", Vec::new(), None, vec![element("defs", Vec::new(), None, vec![clip]), content]))
+    Ok(element(
+        "g",
+        Vec::new(),
+        None,
+        vec![element("defs", Vec::new(), None, vec![clip]), content],
+    ))
 }
 fn transform(params: &Params) -> Result<Value, NodeError> {
     let content = given(params, "content")?;
     let (x, y) = (params.f64("translate_x")?, params.f64("translate_y")?);
-    let (turn, scale_x, scale_y) = (params.f64("rotate")?, params.f64("scale_x")?, params.f64("scale_y")?);
+    let (turn, scale_x, scale_y) = (
+        params.f64("rotate")?,
+        params.f64("scale_x")?,
+        params.f64("scale_y")?,
+    );
     let orders = format!("translate({x} {y}) rotate({turn}) scale({scale_x} {scale_y})");
     Ok(element("g", vec![("transform", orders)], None, vec![content]))
 }
@@ -221,9 +280,22 @@ pub(super) fn escaped(text: &str) -> String {
 }
 /// Names of elements and attributes: those that only look, not those that act or fetch.
 fn plain(name: &str) -> bool {
-    let letters = name.chars().all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | ':'));
-    let acts = ["script", "foreignobject", "image", "iframe", "href", "xlink:href", "style"];
-    !name.is_empty() && letters && !acts.contains(&name.to_ascii_lowercase().as_str()) && !name.to_ascii_lowercase().starts_with("on")
+    let letters = name
+        .chars()
+        .all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | ':'));
+    let acts = [
+        "script",
+        "foreignobject",
+        "image",
+        "iframe",
+        "href",
+        "xlink:href",
+        "style",
+    ];
+    !name.is_empty()
+        && letters
+        && !acts.contains(&name.to_ascii_lowercase().as_str())
+        && !name.to_ascii_lowercase().starts_with("on")
 }
 /// Writes an element, or a list of them.
 ///
@@ -231,10 +303,16 @@ fn plain(name: &str) -> bool {
 /// It is no element, it is nested too deep, or there is too much of it.
 pub(super) fn write(value: &Value, out: &mut String, depth: usize) -> Result<(), NodeError> {
     if depth > MAX_DEPTH {
-        return Err(value_fault("elements", &format!("are nested more than {MAX_DEPTH} deep")));
+        return Err(value_fault(
+            "elements",
+            &format!("are nested more than {MAX_DEPTH} deep"),
+        ));
     }
     if out.len() > MAX_TEXT {
-        return Err(value_fault("elements", &format!("make a document of more than {MAX_TEXT} bytes")));
+        return Err(value_fault(
+            "elements",
+            &format!("make a document of more than {MAX_TEXT} bytes"),
+        ));
     }
     match value {
         Value::Null => Ok(()),
@@ -247,7 +325,10 @@ pub(super) fn write(value: &Value, out: &mut String, depth: usize) -> Result<(),
             }
             if !plain(&name) {
                 let shown: String = name.chars().take(40).collect();
-                return Err(value_fault("elements", &format!("have an element {shown:?}, which is not drawn")));
+                return Err(value_fault(
+                    "elements",
+                    &format!("have an element {shown:?}, which is not drawn"),
+                ));
             }
             out.push('<');
             out.push_str(&name);

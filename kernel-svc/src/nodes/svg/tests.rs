@@ -12,7 +12,8 @@ use crate::nodes::media_testing::{call, context, inputs, pixels};
 async fn made(name: &str, params: Json, more: &[(&str, &Value)]) -> Result<Value, String> {
     let ctx = context(&format!("lib.svg.{name}"), Arc::default());
     let out: Result<Map, _> = call(&ctx, inputs(params, more)).await;
-    out.map(|out| out["output"].clone()).map_err(|error| error.message)
+    out.map(|out| out["output"].clone())
+        .map_err(|error| error.message)
 }
 fn text(element: &Value) -> String {
     let mut out = String::new();
@@ -33,36 +34,87 @@ fn square() -> Json {
     r##"<path d="M0 0 L9 9&quot;&gt;&lt;script&gt;" fill="none" stroke="none" stroke-width="1"></path>"##)]
 #[tokio::test]
 async fn elements_are_written(#[case] name: &str, #[case] params: Json, #[case] expected: &str) {
-    assert_eq!(text(&made(name, params, &[]).await.expect("an element")), expected);
+    assert_eq!(
+        text(&made(name, params, &[]).await.expect("an element")),
+        expected
+    );
 }
 
 #[tokio::test]
 async fn documents_have_pixels() {
     let square = made("Rect", square(), &[]).await.expect("an element");
-    let moved = made("Transform", json!({"translate_x": 2}), &[("content", &square)]).await.expect("an element");
+    let moved = made("Transform", json!({"translate_x": 2}), &[("content", &square)])
+        .await
+        .expect("an element");
     let params = json!({"width": 4, "height": 2, "viewBox": "0 0 4 2"});
-    let out = made("SVGToImage", params.clone(), &[("elements", &Value::list(vec![moved.clone()]))]).await.expect("a picture");
+    let out = made(
+        "SVGToImage",
+        params.clone(),
+        &[("elements", &Value::list(vec![moved.clone()]))],
+    )
+    .await
+    .expect("a picture");
     let (clear, red) = ([0; 4], [255, 0, 0, 255]);
-    assert_eq!(pixels(&out), (4, vec![clear, clear, red, red, clear, clear, red, red]));
-    let hole = made("Rect", json!({"width": 3, "height": 1}), &[]).await.expect("an element");
-    let clipped = made("ClipPath", json!({}), &[("clip_content", &hole), ("content", &moved)]).await.expect("an element");
-    let out = made("SVGToImage", params, &[("elements", &Value::list(vec![clipped]))]).await.expect("a picture");
-    assert_eq!(pixels(&out).1, [clear, clear, red, clear, clear, clear, clear, clear]);
+    assert_eq!(
+        pixels(&out),
+        (4, vec![clear, clear, red, red, clear, clear, red, red])
+    );
+    let hole = made("Rect", json!({"width": 3, "height": 1}), &[])
+        .await
+        .expect("an element");
+    let clipped = made(
+        "ClipPath",
+        json!({}),
+        &[("clip_content", &hole), ("content", &moved)],
+    )
+    .await
+    .expect("an element");
+    let out = made("SVGToImage", params, &[("elements", &Value::list(vec![clipped]))])
+        .await
+        .expect("a picture");
+    assert_eq!(
+        pixels(&out).1,
+        [clear, clear, red, clear, clear, clear, clear, clear]
+    );
 }
 
 #[tokio::test]
 async fn documents_scale_and_have_letters() {
-    let words = made("Text", json!({"text": "Hi", "x": 2, "y": 18, "fill": "#000000"}), &[]).await.expect("an element");
+    let words = made(
+        "Text",
+        json!({"text": "Hi", "x": 2, "y": 18, "fill": "#000000"}),
+        &[],
+    )
+    .await
+    .expect("an element");
     let params = json!({"width": 40, "height": 24, "viewBox": "0 0 40 24", "scale": 2});
-    let out = made("SVGToImage", params, &[("elements", &Value::list(vec![words.clone()]))]).await.expect("a picture");
+    let out = made(
+        "SVGToImage",
+        params,
+        &[("elements", &Value::list(vec![words.clone()]))],
+    )
+    .await
+    .expect("a picture");
     let (width, found) = pixels(&out);
     assert_eq!((width, found.len()), (80, 80 * 48));
     assert!(found.iter().filter(|pixel| pixel[3] > 128).count() > 50);
-    let document = made("Document", json!({"width": 40, "height": 24}), &[("elements", &words)]).await.expect("a document");
+    let document = made(
+        "Document",
+        json!({"width": 40, "height": 24}),
+        &[("elements", &words)],
+    )
+    .await
+    .expect("a document");
     let media = document.as_media().expect("media");
-    assert_eq!((media.kind.as_str(), media.mime_type.as_deref()), ("svg", Some("image/svg+xml")));
+    assert_eq!(
+        (media.kind.as_str(), media.mime_type.as_deref()),
+        ("svg", Some("image/svg+xml"))
+    );
     let written = String::from_utf8(media.data.clone().expect("bytes").to_vec()).expect("text");
-    assert!(written.starts_with("<svg xmlns=") && written.ends_with("Hi</text></svg>"), "{written}");
+    assert!(
+        written.starts_with("<svg xmlns=") && written.ends_with("Hi</text></svg>"),
+        "{written}"
+    );
 }
 
 #[rstest]

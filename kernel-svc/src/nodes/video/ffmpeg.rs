@@ -34,14 +34,34 @@ pub(super) const MP4: Form = Form {
     name: "out.mp4",
     mime: "video/mp4",
     args: &[
-        "-c:v", "libx264", "-preset", "veryfast", "-pix_fmt", "yuv420p", "-c:a", "aac", "-movflags", "+faststart",
+        "-c:v",
+        "libx264",
+        "-preset",
+        "veryfast",
+        "-pix_fmt",
+        "yuv420p",
+        "-c:a",
+        "aac",
+        "-movflags",
+        "+faststart",
     ],
 };
 /// With alpha.
 pub(super) const WEBM: Form = Form {
     name: "out.webm",
     mime: "video/webm",
-    args: &["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-pix_fmt", "yuva420p", "-c:a", "libopus"],
+    args: &[
+        "-c:v",
+        "libvpx-vp9",
+        "-deadline",
+        "realtime",
+        "-cpu-used",
+        "8",
+        "-pix_fmt",
+        "yuva420p",
+        "-c:a",
+        "libopus",
+    ],
 };
 pub(super) const WAV: Form = Form {
     name: "out.wav",
@@ -73,7 +93,10 @@ fn lost(error: std::io::Error) -> NodeError {
 }
 impl Scratch {
     pub fn new(ctx: &Context) -> Result<Self, NodeError> {
-        let folder = ctx.services.scratch().join(format!("film-{}", uuid::Uuid::now_v7()));
+        let folder = ctx
+            .services
+            .scratch()
+            .join(format!("film-{}", uuid::Uuid::now_v7()));
         std::fs::create_dir_all(&folder).map_err(lost)?;
         Ok(Self(folder))
     }
@@ -96,15 +119,25 @@ impl Scratch {
         Ok(path)
     }
     /// Runs ffmpeg on inputs and reads what it made.
-    pub async fn run(&self, ctx: &Context, inputs: &[Input], args: Vec<String>, form: Form) -> Result<Vec<u8>, NodeError> {
+    pub async fn run(
+        &self,
+        ctx: &Context,
+        inputs: &[Input],
+        args: Vec<String>,
+        form: Form,
+    ) -> Result<Vec<u8>, NodeError> {
         let mut command = program(ctx, "ffmpeg", &self.0);
         command.args(["-hide_banner", "-nostdin", "-loglevel", "error", "-y"]);
         for input in inputs {
-            command.args(["-protocol_whitelist", "file,pipe", "-f", input.format, "-i"]).arg(&input.path);
+            command
+                .args(["-protocol_whitelist", "file,pipe", "-f", input.format, "-i"])
+                .arg(&input.path);
         }
         command.args(args).args(form.args).args(["-threads", "2"]);
         // One byte more than is allowed shows that it was too much.
-        command.args(["-fs", &(MAX_RESULT + 1).to_string()]).arg(self.path(form.name));
+        command
+            .args(["-fs", &(MAX_RESULT + 1).to_string()])
+            .arg(self.path(form.name));
         finished(ctx, command, "ffmpeg").await?;
         self.made(form.name).await
     }
@@ -172,11 +205,22 @@ pub(super) async fn finished(ctx: &Context, mut command: Command, name: &str) ->
         let status = child.wait().await.map_err(lost)?;
         Ok::<_, NodeError>((status, answer, words))
     };
-    let ended = ctx.cancel.run_until_cancelled(tokio::time::timeout(LIMIT, running)).await;
+    let ended = ctx
+        .cancel
+        .run_until_cancelled(tokio::time::timeout(LIMIT, running))
+        .await;
     let ended = ended.ok_or_else(NodeError::cancelled)?;
-    let (status, answer, words) =
-        ended.map_err(|_| NodeError::new(format!("{name} took longer than {} minutes", LIMIT.as_secs() / 60)))??;
-    if status.success() { Ok(answer) } else { Err(failed(name, &words)) }
+    let (status, answer, words) = ended.map_err(|_| {
+        NodeError::new(format!(
+            "{name} took longer than {} minutes",
+            LIMIT.as_secs() / 60
+        ))
+    })??;
+    if status.success() {
+        Ok(answer)
+    } else {
+        Err(failed(name, &words))
+    }
 }
 /// Reads to the end, and keeps what fits.
 pub(super) async fn bounded(from: Option<impl AsyncRead + Unpin>, most: usize) -> Vec<u8> {
@@ -195,8 +239,15 @@ pub(super) async fn bounded(from: Option<impl AsyncRead + Unpin>, most: usize) -
 /// The last thing that a program complained about, without paths.
 pub(super) fn failed(name: &str, words: &[u8]) -> NodeError {
     let words = String::from_utf8_lossy(words);
-    let last = words.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no reason was given");
-    let plain: Vec<&str> = last.split_whitespace().filter(|word| !word.contains('/')).collect();
+    let last = words
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("no reason was given");
+    let plain: Vec<&str> = last
+        .split_whitespace()
+        .filter(|word| !word.contains('/'))
+        .collect();
     let plain: String = plain.join(" ").chars().take(300).collect();
     NodeError::new(format!("{name} failed: {plain}")).code("ffmpeg.failed")
 }

@@ -37,8 +37,16 @@ fn alike(number: usize, first: &Film) -> String {
         "[{number}:v:0]scale={width}:{height}:force_original_aspect_ratio=decrease,pad={width}:{height}:-1:-1,setsar=1,fps={fps},settb=AVTB[v{number}];"
     )
 }
-async fn run(ctx: &Context, scratch: &Scratch, inputs: &[Input], filter: String, audio: bool) -> Result<Map, NodeError> {
-    let mut args: Vec<String> = ["-filter_complex", &filter, "-map", "[v]"].map(ToOwned::to_owned).to_vec();
+async fn run(
+    ctx: &Context,
+    scratch: &Scratch,
+    inputs: &[Input],
+    filter: String,
+    audio: bool,
+) -> Result<Map, NodeError> {
+    let mut args: Vec<String> = ["-filter_complex", &filter, "-map", "[v]"]
+        .map(ToOwned::to_owned)
+        .to_vec();
     if audio {
         args.extend(["-map", "[a]"].map(ToOwned::to_owned));
     }
@@ -56,9 +64,14 @@ impl Executor for Concat {
         let (mut films, mut facts) = (Vec::new(), Vec::new());
         for (name, _) in Args(&inputs).others(&[]) {
             for value in Args(&inputs).list(name) {
-                let Some(bytes) = read(ctx, name, &value).await? else { continue };
+                let Some(bytes) = read(ctx, name, &value).await? else {
+                    continue;
+                };
                 if films.len() >= MAX_FILMS {
-                    return Err(value_fault(name, &format!("is one too many: at most {MAX_FILMS} films are joined")));
+                    return Err(value_fault(
+                        name,
+                        &format!("is one too many: at most {MAX_FILMS} films are joined"),
+                    ));
                 }
                 let film = scratch.input(name, films.len(), &bytes).await?;
                 facts.push(probe(ctx, name, &film).await?);
@@ -102,7 +115,10 @@ impl Executor for Overlay {
         let (x, y) = (params.int("x")?, params.int("y")?);
         let (scale, volume) = (params.f64("scale")?, params.f64("overlay_audio_volume")?);
         if !(0.01..=10.0).contains(&scale) {
-            return Err(value_fault("scale", &format!("must be between 0.01 and 10, got {scale}")));
+            return Err(value_fault(
+                "scale",
+                &format!("must be between 0.01 and 10, got {scale}"),
+            ));
         }
         let scratch = Scratch::new(ctx)?;
         let below = scratch.input("main_video", 0, &below).await?;
@@ -115,7 +131,9 @@ impl Executor for Overlay {
             "[1:v:0]scale=trunc(iw*{scale}):trunc(ih*{scale})[over];[0:v:0][over]overlay={x}:{y}:eof_action=pass,{EVEN}[v]"
         );
         let sound = match sounds {
-            (true, true) => format!(";[1:a:0]volume={volume}[new];[0:a:0][new]amix=inputs=2:duration=first:normalize=0[a]"),
+            (true, true) => format!(
+                ";[1:a:0]volume={volume}[new];[0:a:0][new]amix=inputs=2:duration=first:normalize=0[a]"
+            ),
             (true, false) => ";[0:a:0]anull[a]".to_owned(),
             (false, true) => format!(";[1:a:0]volume={volume}[a]"),
             (false, false) => String::new(),
@@ -131,7 +149,10 @@ struct Transition;
 #[async_trait]
 impl Executor for Transition {
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
-        let (first, second) = (need(ctx, &inputs, "video_a").await?, need(ctx, &inputs, "video_b").await?);
+        let (first, second) = (
+            need(ctx, &inputs, "video_a").await?,
+            need(ctx, &inputs, "video_b").await?,
+        );
         let params = Params::new(ctx, inputs);
         // One of the words that the type lists: nothing else gets through.
         let kind = params.choice("transition_type")?;
@@ -139,9 +160,15 @@ impl Executor for Transition {
         let scratch = Scratch::new(ctx)?;
         let first = scratch.input("video_a", 0, &first).await?;
         let second = scratch.input("video_b", 1, &second).await?;
-        let facts = (probe(ctx, "video_a", &first).await?, probe(ctx, "video_b", &second).await?);
+        let facts = (
+            probe(ctx, "video_a", &first).await?,
+            probe(ctx, "video_b", &second).await?,
+        );
         if seconds > facts.0.seconds || seconds > facts.1.seconds {
-            return Err(value_fault("duration", "must not be longer than one of the films"));
+            return Err(value_fault(
+                "duration",
+                "must not be longer than one of the films",
+            ));
         }
         let offset = facts.0.seconds - seconds;
         let mut filter = format!(

@@ -28,18 +28,36 @@ use ffmpeg::Scratch;
 /// All types of this family.
 pub(super) fn types() -> Types {
     let mut types: Types = vec![
-        ("nodetool.video.Blur", film(|p| Ok(vf(format!("gblur=sigma={}", p.f64("strength")?))))),
+        (
+            "nodetool.video.Blur",
+            film(|p| Ok(vf(format!("gblur=sigma={}", p.f64("strength")?)))),
+        ),
         ("nodetool.video.ColorBalance", film(color_balance)),
-        ("nodetool.video.Denoise", film(|p| Ok(vf(format!("hqdn3d={}", p.f64("strength")?))))),
+        (
+            "nodetool.video.Denoise",
+            film(|p| Ok(vf(format!("hqdn3d={}", p.f64("strength")?)))),
+        ),
         ("nodetool.video.Resize", film(resize)),
-        ("nodetool.video.Reverse", film(|_| Ok(both("reverse", "areverse")))),
+        (
+            "nodetool.video.Reverse",
+            film(|_| Ok(both("reverse", "areverse"))),
+        ),
         ("nodetool.video.Rotate", film(rotate)),
-        ("nodetool.video.Saturation", film(|p| Ok(vf(format!("eq=saturation={}", p.f64("saturation")?))))),
+        (
+            "nodetool.video.Saturation",
+            film(|p| Ok(vf(format!("eq=saturation={}", p.f64("saturation")?)))),
+        ),
         ("nodetool.video.SetSpeed", film(set_speed)),
         ("nodetool.video.Sharpness", film(sharpness)),
         ("nodetool.video.Stabilize", film(stabilize)),
         ("nodetool.video.Trim", film(trim)),
-        ("nodetool.video.ChromaKey", factory(Film { args: chroma_key, form: ffmpeg::WEBM })),
+        (
+            "nodetool.video.ChromaKey",
+            factory(Film {
+                args: chroma_key,
+                form: ffmpeg::WEBM,
+            }),
+        ),
     ];
     types.extend(frames::types());
     types.extend(join::types());
@@ -55,7 +73,10 @@ struct Film {
     form: ffmpeg::Form,
 }
 fn film(args: fn(&Params) -> Result<Vec<String>, NodeError>) -> Factory {
-    factory(Film { args, form: ffmpeg::MP4 })
+    factory(Film {
+        args,
+        form: ffmpeg::MP4,
+    })
 }
 #[async_trait]
 impl Executor for Film {
@@ -83,7 +104,11 @@ fn both(video: &str, audio: &str) -> Vec<String> {
     args
 }
 fn color_balance(params: &Params) -> Result<Vec<String>, NodeError> {
-    let (red, green, blue) = (params.f64("red_adjust")?, params.f64("green_adjust")?, params.f64("blue_adjust")?);
+    let (red, green, blue) = (
+        params.f64("red_adjust")?,
+        params.f64("green_adjust")?,
+        params.f64("blue_adjust")?,
+    );
     Ok(vf(format!("colorchannelmixer=rr={red}:gg={green}:bb={blue}")))
 }
 /// A side below 1 follows from the other one.
@@ -110,7 +135,10 @@ fn rotate(params: &Params) -> Result<Vec<String>, NodeError> {
 fn set_speed(params: &Params) -> Result<Vec<String>, NodeError> {
     let speed = params.f64("speed_factor")?;
     if !(0.05..=100.0).contains(&speed) {
-        return Err(value_fault("speed_factor", &format!("must be between 0.05 and 100, got {speed}")));
+        return Err(value_fault(
+            "speed_factor",
+            &format!("must be between 0.05 and 100, got {speed}"),
+        ));
     }
     let (mut left, mut tempo) = (speed, Vec::new());
     while left < 0.5 {
@@ -118,7 +146,10 @@ fn set_speed(params: &Params) -> Result<Vec<String>, NodeError> {
         left *= 2.0;
     }
     tempo.push(format!("atempo={left}"));
-    Ok(both(&format!("setpts=PTS/{speed}"), &tempo.join(",")))
+    Ok(both(
+        &format!("setpts=PTS/{speed},fps=source_fps"),
+        &tempo.join(","),
+    ))
 }
 fn sharpness(params: &Params) -> Result<Vec<String>, NodeError> {
     let (luma, chroma) = (params.f64("luma_amount")?, params.f64("chroma_amount")?);
@@ -129,14 +160,21 @@ fn stabilize(params: &Params) -> Result<Vec<String>, NodeError> {
     let smoothing = params.f64("smoothing")?;
     let reach = if smoothing > 50.0 { 64 } else { 32 };
     // Blank borders are kept unless they are to be filled.
-    let edge = if params.flag("crop_black") { "mirror" } else { "blank" };
+    let edge = if params.flag("crop_black") {
+        "mirror"
+    } else {
+        "blank"
+    };
     Ok(vf(format!("deshake=rx={reach}:ry={reach}:edge={edge}")))
 }
 /// From one time to another; a negative end is that of the film.
 fn trim(params: &Params) -> Result<Vec<String>, NodeError> {
     let (start, end) = (params.f64("start_time")?, params.f64("end_time")?);
     if start < 0.0 {
-        return Err(value_fault("start_time", &format!("must be at least 0, got {start}")));
+        return Err(value_fault(
+            "start_time",
+            &format!("must be at least 0, got {start}"),
+        ));
     }
     let mut args = vec!["-ss".to_owned(), start.to_string()];
     if end >= 0.0 {
@@ -155,5 +193,7 @@ fn hex(name: &str, params: &Params) -> Result<String, NodeError> {
 fn chroma_key(params: &Params) -> Result<Vec<String>, NodeError> {
     let (similarity, blend) = (params.f64("similarity")?.max(0.00001), params.f64("blend")?);
     let color = hex("key_color", params)?;
-    Ok(vf(format!("chromakey=0x{color}:{similarity}:{blend},format=yuva420p")))
+    Ok(vf(format!(
+        "chromakey=0x{color}:{similarity}:{blend},format=yuva420p"
+    )))
 }

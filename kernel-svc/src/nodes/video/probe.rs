@@ -41,7 +41,14 @@ pub(super) async fn probe(ctx: &Context, name: &str, input: &Input) -> Result<Fi
     let folder = input.path.parent().unwrap_or(&input.path);
     let mut command = program(ctx, "ffprobe", folder);
     command
-        .args(["-v", "error", "-protocol_whitelist", "file,pipe", "-f", input.format])
+        .args([
+            "-v",
+            "error",
+            "-protocol_whitelist",
+            "file,pipe",
+            "-f",
+            input.format,
+        ])
         .args(["-print_format", "json", "-show_streams", "-show_format", "-i"])
         .arg(&input.path);
     let answer = finished(ctx, command, "ffprobe").await?;
@@ -50,7 +57,9 @@ pub(super) async fn probe(ctx: &Context, name: &str, input: &Input) -> Result<Fi
 }
 /// ffprobe writes numbers as texts.
 fn number(json: &Json) -> Option<f64> {
-    json.as_f64().or_else(|| json.as_str()?.parse().ok()).filter(|number: &f64| number.is_finite())
+    json.as_f64()
+        .or_else(|| json.as_str()?.parse().ok())
+        .filter(|number: &f64| number.is_finite())
 }
 /// A fraction like `30000/1001`.
 fn fraction(json: &Json) -> Option<f64> {
@@ -62,7 +71,9 @@ fn read(json: &Json) -> Option<Film> {
     let streams = json["streams"].as_array()?;
     let kind = |kind: &'static str| streams.iter().find(move |stream| stream["codec_type"] == kind);
     let video = kind("video")?;
-    let seconds = number(&json["format"]["duration"]).or_else(|| number(&video["duration"])).unwrap_or_default();
+    let seconds = number(&json["format"]["duration"])
+        .or_else(|| number(&video["duration"]))
+        .unwrap_or_default();
     let fps = fraction(&video["avg_frame_rate"])
         .filter(|fps| *fps > 0.0)
         .or_else(|| fraction(&video["r_frame_rate"]))
@@ -84,7 +95,10 @@ fn read(json: &Json) -> Option<Film> {
 pub(super) async fn fits_in_memory(ctx: &Context, input: &Input) -> Result<(), NodeError> {
     let film = probe(ctx, "video", input).await?;
     if film.width as f64 * film.height as f64 * 1.5 * film.frames as f64 > MAX_MEMORY {
-        return Err(value_fault("video", "is too long to be turned around: its frames do not fit into memory"));
+        return Err(value_fault(
+            "video",
+            "is too long to be turned around: its frames do not fit into memory",
+        ));
     }
     Ok(())
 }
@@ -127,7 +141,10 @@ mod tests {
             {"codec_type": "video", "codec_name": "h264", "width": 64, "height": 48, "avg_frame_rate": "30000/1001"},
         ], "format": {"duration": "2.002"}});
         let film = read(&json).expect("a film");
-        assert_eq!((film.width, film.height, film.frames, film.has_audio), (64, 48, 60, true));
+        assert_eq!(
+            (film.width, film.height, film.frames, film.has_audio),
+            (64, 48, 60, true)
+        );
         assert!((film.fps - 29.97).abs() < 0.01);
         assert_eq!(read(&json!({"streams": [{"codec_type": "audio"}]})), None);
         assert_eq!(read(&json!(null)), None);
