@@ -253,7 +253,7 @@ fn transform(mut model: Model, params: &Params) -> Result<Value, NodeError> {
         params.f64("uniform_scale")?,
     );
     let scale = three("scale")?.map(|scale| scale * uniform);
-    if scale.iter().any(|scale| *scale == 0.0) {
+    if scale.contains(&0.0) {
         return Err(value_fault("uniform_scale", "and the other scales must not be 0"));
     }
     let [x, y, z] = turn.map(|degrees| (degrees.to_radians() / 2.0).sin_cos());

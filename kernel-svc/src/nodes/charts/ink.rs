@@ -108,7 +108,6 @@ impl Words {
         style.line(picture, &letters, left.clamp(0, most), self.at.1);
     }
 }
-#[expect(clippy::cast_possible_truncation, reason = "pixels")]
 pub(super) fn shown(map: &mut Pixmap, frame: &Frame, series: &Series, (bar, bars): (usize, usize)) {
     let spots: Vec<(f32, f32)> = series
         .points

@@ -103,12 +103,12 @@ fn equalize(job: &Job) -> Result<RgbaImage, NodeError> {
             .unwrap_or_default();
         let span = total - first;
         let mut table = identity();
-        if span > 0 {
-            let mut seen = 0;
-            for (count, place) in counts.iter().zip(&mut table) {
-                seen += count;
-                *place = as_byte((seen.saturating_sub(first) * 255 + span / 2) / span);
-            }
+        let mut seen = 0;
+        for (count, place) in counts.iter().zip(&mut table) {
+            seen += count;
+            // A picture of one value stays as it is.
+            let value = (seen.saturating_sub(first) * 255 + span / 2).checked_div(span);
+            *place = value.map_or(*place, as_byte);
         }
         table
     });
