@@ -203,6 +203,8 @@ pub struct NodeError {
     pub provider: Option<String>,
     /// Name of the missing secret.
     pub secret_key: Option<String>,
+    /// What has to be installed beside the kernel.
+    pub runtime_package: Option<String>,
     /// The generation that failed.
     pub generation_id: Option<String>,
     /// What kind of end this is.
@@ -238,6 +240,7 @@ impl NodeError {
             code: None,
             provider: None,
             secret_key: None,
+            runtime_package: None,
             generation_id: None,
             kind: NodeErrorKind::Failed,
         }
@@ -247,6 +250,14 @@ impl NodeError {
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
+    }
+    /// Something that is not part of the kernel is not installed: the message says what and how.
+    #[must_use]
+    pub fn missing_package(package: &str, message: impl Into<String>) -> Self {
+        Self {
+            runtime_package: Some(package.to_owned()),
+            ..Self::new(message).code("missing_runtime_package")
+        }
     }
     /// The run was cancelled.
     #[must_use]
@@ -391,6 +402,17 @@ impl Pieces for OnlyProgress<'_> {
     }
 }
 
+/// Media that a node wants stored.
+#[derive(Debug, Clone)]
+pub struct NewAsset {
+    /// Its name for people.
+    pub name: String,
+    /// Its media type.
+    pub content_type: String,
+    /// The bytes.
+    pub data: Bytes,
+}
+
 /// What the kernel offers to node code from other services.
 #[async_trait]
 pub trait Services: Send + Sync {
@@ -405,6 +427,22 @@ pub trait Services: Send + Sync {
     async fn media_bytes(&self, ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError>;
     /// All models that can be asked now.
     async fn models(&self, ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError>;
+    /// Stores media as an asset of the run's owner. Saving the same thing again gives the same asset.
+    async fn save_asset(&self, _ctx: &Context, _asset: NewAsset) -> Result<MediaRef, NodeError> {
+        Err(NodeError::new("assets cannot be stored here"))
+    }
+    /// The folder for files that are gone when their node ends.
+    fn scratch(&self) -> std::path::PathBuf {
+        std::env::temp_dir()
+    }
+    /// Where a program is that is installed beside the kernel.
+    fn program(&self, name: &str) -> std::path::PathBuf {
+        name.into()
+    }
+    /// The folder below which node code may read and write files; `None`: none.
+    fn workspace(&self) -> Option<std::path::PathBuf> {
+        None
+    }
 }
 
 /// Makes the code of a node.

@@ -9,7 +9,8 @@ use atelier_common::{
 };
 use atelier_proto::{
     asset::v1::{
-        DownloadAssetRequest, asset_service_client::AssetServiceClient, download_asset_response::Part,
+        DownloadAssetRequest, UploadAssetRequest, UploadHeader, asset_service_client::AssetServiceClient,
+        download_asset_response::Part, upload_asset_request::Part as UploadPart,
     },
     common::v1::{Origin, Surface},
     kernel::v1::Severity,
@@ -28,11 +29,14 @@ use tonic_types::StatusExt;
 
 use crate::{
     event::Note,
-    node::{Context, Generated, GenerationCall, NodeError, NodeErrorKind, Piece, Pieces, Services},
+    node::{Context, Generated, GenerationCall, NewAsset, NodeError, NodeErrorKind, Piece, Pieces, Services},
 };
 
 /// Largest media that a node may read whole, in bytes.
 const MAX_MEDIA: usize = 256 * 1024 * 1024;
+
+/// Bytes of an asset that go out in one message; asset-svc takes no more.
+const UPLOAD_PIECE: usize = 64 * 1024;
 
 /// Clients of the services that the kernel calls.
 #[derive(Clone)]
@@ -48,12 +52,25 @@ pub struct Clients {
 pub struct JobServices {
     clients: Clients,
     caller: Caller,
+    workspace: Option<std::path::PathBuf>,
+    scratch: Option<std::path::PathBuf>,
 }
 impl JobServices {
     /// The services for one owner.
     #[must_use]
     pub fn new(clients: Clients, caller: Caller) -> Self {
-        Self { clients, caller }
+        Self {
+            clients,
+            caller,
+            workspace: None,
+            scratch: None,
+        }
+    }
+    /// The folder below which node code may read and write files, and the one for temporary files.
+    #[must_use]
+    pub fn in_folders(mut self, workspace: std::path::PathBuf, scratch: std::path::PathBuf) -> Self {
+        (self.workspace, self.scratch) = (Some(workspace), Some(scratch));
+        self
     }
     fn signed<T>(&self, message: T) -> Request<T> {
         self.clients.signer.attach(Request::new(message), &self.caller)
@@ -226,6 +243,7 @@ fn failure(status: &Status, generation: Option<&Generation>, run_cancelled: bool
         code,
         provider: metadata("provider").or_else(|| generation.map(|generation| generation.provider.clone())),
         secret_key: metadata("secret_key"),
+        runtime_package: None,
         generation_id: metadata("generation_id")
             .or_else(|| generation.map(|generation| generation.generation_id.clone())),
         kind,
@@ -333,6 +351,53 @@ impl Services for JobServices {
         response
             .map(|response| response.into_inner().models)
             .map_err(|status| NodeError::new(format!("models cannot be listed: {}", status.message())))
+    }
+    fn workspace(&self) -> Option<std::path::PathBuf> {
+        self.workspace.clone()
+    }
+    fn scratch(&self) -> std::path::PathBuf {
+        self.scratch.clone().unwrap_or_else(std::env::temp_dir)
+    }
+    async fn save_asset(&self, ctx: &Context, asset: NewAsset) -> Result<MediaRef, NodeError> {
+        let NewAsset {
+            name,
+            content_type,
+            data,
+        } = asset;
+        let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
+        let header = UploadHeader {
+            name: Some(name),
+            content_type: Some(content_type.clone()),
+            idempotency_key: Some(format!(
+                "asset:{}:{}:{}:{ordinal}",
+                ctx.job_id, ctx.node_id, ctx.invocation
+            )),
+            job_id: Some(ctx.job_id.to_string()),
+            node_id: Some(ctx.node_id.to_string()),
+            workflow_id: ctx.workflow_id.as_ref().map(ToString::to_string),
+            ..UploadHeader::default()
+        };
+        let part = |part| UploadAssetRequest { part: Some(part) };
+        let mut parts = vec![part(UploadPart::Header(header))];
+        let mut rest = data;
+        while !rest.is_empty() {
+            parts.push(part(UploadPart::Chunk(
+                rest.split_to(rest.len().min(UPLOAD_PIECE)),
+            )));
+        }
+        let request = self.signed(futures_util::stream::iter(parts));
+        let stored = self.clients.assets.clone().upload_asset(request).await;
+        let stored = stored
+            .map_err(|status| NodeError::new(format!("the asset cannot be stored: {}", status.message())))?
+            .into_inner()
+            .asset
+            .unwrap_or_default();
+        Ok(MediaRef {
+            uri: stored.uri,
+            asset_id: Some(stored.asset_id),
+            mime_type: Some(content_type),
+            ..MediaRef::default()
+        })
     }
 }
 /// The asset that an `asset://ID.ext` names.

@@ -20,11 +20,33 @@ const PRESENTATION: &[&str] = &[
 ];
 
 /// Types of the field's files that are other types here; only where the registry does not have them itself.
-const BUILT_IN: &[Migration<'_>] = &[Migration {
-    from: "test.Input",
-    to: "nodetool.input.AnyInput",
-    renames: &[],
-}];
+const BUILT_IN: &[Migration<'_>] = &[
+    same("test.Input", "nodetool.input.AnyInput"),
+    same("lib.pedalboard.Bitcrush", "lib.audio.Bitcrush"),
+    same("lib.pedalboard.Compress", "lib.audio.Compress"),
+    same("lib.pedalboard.Delay", "lib.audio.Delay"),
+    same("lib.pedalboard.Distortion", "lib.audio.Distortion"),
+    same("lib.pedalboard.Gain", "lib.audio.Gain"),
+    same("lib.pedalboard.HighPassFilter", "lib.audio.HighPassFilter"),
+    same("lib.pedalboard.HighShelfFilter", "lib.audio.HighShelfFilter"),
+    same("lib.pedalboard.Limiter", "lib.audio.Limiter"),
+    same("lib.pedalboard.LowPassFilter", "lib.audio.LowPassFilter"),
+    same("lib.pedalboard.LowShelfFilter", "lib.audio.LowShelfFilter"),
+    same("lib.pedalboard.NoiseGate", "lib.audio.NoiseGate"),
+    same("lib.pedalboard.PeakFilter", "lib.audio.PeakFilter"),
+    same("lib.pedalboard.Phaser", "lib.audio.Phaser"),
+    same("lib.pedalboard.PitchShift", "lib.audio.PitchShift"),
+    same("lib.pedalboard.Reverb", "lib.audio.Reverb"),
+    same("lib.pedalboard.TimeStretch", "lib.audio.TimeStretch"),
+];
+/// A type that is only called differently.
+const fn same(from: &'static str, to: &'static str) -> Migration<'static> {
+    Migration {
+        from,
+        to,
+        renames: &[],
+    }
+}
 
 /// How a file is loaded.
 #[derive(Debug, Clone, Copy, Default)]

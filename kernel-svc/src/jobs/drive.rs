@@ -193,7 +193,10 @@ impl Drive {
             params: work.params.clone(),
             options: jobs.engine_options(&work.options),
             registry: Arc::clone(&jobs.registry),
-            services: Arc::new(JobServices::new(jobs.clients.clone(), work.caller.clone())),
+            services: Arc::new(
+                JobServices::new(jobs.clients.clone(), work.caller.clone())
+                    .in_folders(jobs.data_dir.join("workspace"), jobs.data_dir.join("tmp")),
+            ),
             events,
             cancel: self.cancel.clone(),
             probe: None,

@@ -43,6 +43,7 @@ pub struct Jobs {
     pub(super) settings: Arc<Settings>,
     pub(super) admission: Admission,
     pub(super) running: Arc<DashMap<String, Running>>,
+    pub(super) data_dir: Arc<std::path::Path>,
     pub(super) tasks: Tasks,
 }
 /// A run that was asked for.
@@ -74,6 +75,7 @@ impl Jobs {
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
             settings: Arc::new(settings),
             running: Arc::default(),
+            data_dir: deps.data_dir.as_path().into(),
             tasks: deps.tasks.clone(),
         }
     }

@@ -6,15 +6,26 @@
 //! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`.
 
 mod args;
+mod audio;
 mod catalog;
+mod charts;
 mod check;
 mod code;
 mod constants;
 mod control;
+mod image;
 mod inputs;
+mod media_files;
+mod media_io;
+mod media_paths;
+#[cfg(test)]
+mod media_testing;
+mod model3d;
 mod models;
 mod sinks;
+mod svg;
 mod text;
+mod video;
 
 #[cfg(test)]
 mod testing;
@@ -45,6 +56,13 @@ fn all() -> code::Types {
         control::types(),
         text::types(),
         models::types(),
+        audio::types(),
+        charts::types(),
+        image::types(),
+        media_files::types(),
+        model3d::types(),
+        svg::types(),
+        video::types(),
         sinks::types(),
     ]
     .into_iter()

@@ -116,6 +116,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                         provider: detail.provider.clone(),
                         secret_key: detail.secret_key.clone(),
                         generation_id: detail.generation_id.clone(),
+                        runtime_package: detail.runtime_package.clone(),
                     })
                 }),
                 properties: Some(properties.as_ref().into()),

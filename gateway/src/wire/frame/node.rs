@@ -51,12 +51,14 @@ fn detail_of(detail: &ErrorDetail) -> Value {
         provider,
         secret_key,
         generation_id,
+        runtime_package,
     } = detail;
     let mut out = Map::from_iter([("code".to_owned(), code.as_str().into())]);
     for (key, text) in [
         ("provider", provider),
         ("secret_key", secret_key),
         ("generation_id", generation_id),
+        ("runtime_package", runtime_package),
     ] {
         if let Some(text) = text {
             out.insert(key.to_owned(), text.as_str().into());
