@@ -132,9 +132,12 @@ impl Cluster {
             client,
             _others: others,
         };
-        until(|| async { cluster.client.alive().await })
-            .within(Duration::from_secs(60))
-            .await;
+        for path in ["jobs", "generations", "assets", "models"] {
+            let path = format!("/api/v1/{path}");
+            until(|| async { cluster.client.get(&path, &[]).await.is_ok() })
+                .within(Duration::from_secs(60))
+                .await;
+        }
         Ok(cluster)
     }
     /// Client of its gateway.
