@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    Admission, Store, Ticket, is_terminal, status_of,
+    Admission, Parent, Store, Ticket, is_terminal,
+    saved::Source,
+    status_of,
     store::{NewJob, to_proto},
 };
 use crate::{
@@ -27,6 +29,7 @@ use crate::{
     run,
     services::{Clients, JobServices},
     settings::Settings,
+    workflows,
 };
 
 /// Events between a run's actors and its relay. Full: the relay is behind, and the actors wait.
@@ -47,6 +50,7 @@ pub struct Jobs {
     pub(super) settings: Arc<Settings>,
     admission: Admission,
     running: Arc<DashMap<String, CancellationToken>>,
+    workflows: workflows::Store,
     tasks: Tasks,
 }
 /// A run that was asked for.
@@ -68,6 +72,7 @@ impl Jobs {
         deps: &Deps,
     ) -> Self {
         Self {
+            workflows: workflows::Store::new(store.db().clone(), deps.clock.clone()),
             store,
             commits,
             live: LiveJobs::default(),
@@ -86,6 +91,11 @@ impl Jobs {
     pub fn store(&self) -> &Store {
         &self.store
     }
+    /// The saved workflows.
+    #[must_use]
+    pub fn workflows(&self) -> &workflows::Store {
+        &self.workflows
+    }
     /// The node types.
     #[must_use]
     pub fn registry(&self) -> &Arc<Registry> {
@@ -103,6 +113,18 @@ impl Jobs {
     /// # Errors
     /// A bad request, an id that is used, a full queue, store errors. What is wrong with the graph is told by the run.
     pub async fn start(&self, caller: &Caller, request: RunJobRequest) -> Result<Started, Error> {
+        self.start_inside(caller, request, None).await
+    }
+    /// The same for a run that a node of another run asks for.
+    ///
+    /// # Errors
+    /// As [`Jobs::start`].
+    pub(super) async fn start_inside(
+        &self,
+        caller: &Caller,
+        request: RunJobRequest,
+        parent: Option<Parent>,
+    ) -> Result<Started, Error> {
         if self.tasks.token().is_cancelled() {
             return Err(Error::Draining);
         }
@@ -114,18 +136,18 @@ impl Jobs {
             name,
             options,
             trigger: _,
+            workflow_version,
         } = request;
-        let Some(graph) = graph_json else {
-            return Err(match workflow_id {
-                Some(id) => Error::WorkflowNotFound(id),
-                None => Error::InvalidField {
-                    field: "graph_json",
-                    wrong: "a graph or a workflow is needed".to_owned(),
-                },
-            });
-        };
+        let workflow = workflow_id.as_deref().map(|id| (id, workflow_version));
+        let Source {
+            graph,
+            params,
+            version,
+            asked,
+        } = self
+            .source(caller, &job_id, graph_json, workflow, params.unwrap_or_default())
+            .await?;
         let parsed = read_graph(&graph)?;
-        let params = params.unwrap_or_default();
         let values = Map::try_from(params.clone()).map_err(|error| Error::InvalidField {
             field: "params",
             wrong: error.to_string(),
@@ -156,6 +178,9 @@ impl Jobs {
                 options: &options,
                 owner: &jobs.instance,
                 lease_until: jobs.lease_until(),
+                workflow_version: version,
+                asked: asked.as_deref(),
+                parent: parent.as_ref(),
             };
             // Before asking for a slot: a repeat needs none, and is answered when all are taken.
             if let Some(row) = jobs.store.find_repeated(&caller, &new).await? {
@@ -164,7 +189,11 @@ impl Jobs {
                     created: false,
                 });
             }
-            let ticket = jobs.admission.enter(&caller.user_id)?;
+            // A run inside of another one has that one's slot: waiting for a second could be for ever.
+            let ticket = match new.parent {
+                Some(_) => Ticket::free(),
+                None => jobs.admission.enter(&caller.user_id)?,
+            };
             let (row, created) = jobs.store.insert(&caller, new).await?;
             let job = to_proto(row.clone(), false)?;
             if created {

@@ -5,11 +5,12 @@
 mod admission;
 mod driver;
 mod recovery;
+mod saved;
 mod store;
 
 pub use admission::{Admission, Ticket};
 pub use driver::{Jobs, Started, read_graph};
-pub use store::{NewJob, Page, Store, to_proto};
+pub use store::{NewJob, Page, Parent, Store, to_proto};
 
 use atelier_proto::kernel::v1::JobStatus;
 

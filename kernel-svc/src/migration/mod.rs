@@ -1,6 +1,7 @@
-//! Tables of kernel-svc: runs, their event logs, their committed artifacts.
+//! Tables of kernel-svc: runs, their event logs, their committed artifacts; saved workflows.
 
 mod m20261130_000001_jobs;
+mod m20261130_000003_workflows;
 
 use sea_orm_migration::prelude::*;
 
@@ -10,7 +11,10 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m20261130_000001_jobs::Migration)]
+        vec![
+            Box::new(m20261130_000001_jobs::Migration),
+            Box::new(m20261130_000003_workflows::Migration),
+        ]
     }
     fn migration_table_name() -> sea_orm::DynIden {
         "kernel_migrations".into_iden()

@@ -221,6 +221,9 @@ pub async fn record_driven(
         options: &options,
         owner,
         lease_until,
+        workflow_version: None,
+        asked: None,
+        parent: None,
     };
     store.insert(caller, new).await
 }
