@@ -19,7 +19,7 @@ use atelier_proto::{
         run_generation_response::Event as Said,
     },
     tracker::v1::Generation,
-    value::{MediaRef, Value},
+    value::{Map, MediaRef, Value},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
@@ -28,7 +28,8 @@ use tonic_types::StatusExt;
 
 use crate::{
     event::Note,
-    node::{Context, Generated, GenerationCall, NodeError, NodeErrorKind, Piece, Pieces, Services},
+    jobs::Inner,
+    node::{Context, Generated, GenerationCall, InnerRun, NodeError, NodeErrorKind, Piece, Pieces, Services},
 };
 
 /// Largest media that a node may read whole, in bytes.
@@ -48,12 +49,23 @@ pub struct Clients {
 pub struct JobServices {
     clients: Clients,
     caller: Caller,
+    inner: Option<Inner>,
 }
 impl JobServices {
     /// The services for one owner.
     #[must_use]
     pub fn new(clients: Clients, caller: Caller) -> Self {
-        Self { clients, caller }
+        Self {
+            clients,
+            caller,
+            inner: None,
+        }
+    }
+    /// Lets nodes run workflows inside of the run.
+    #[must_use]
+    pub fn with_inner(mut self, inner: Inner) -> Self {
+        self.inner = Some(inner);
+        self
     }
     fn signed<T>(&self, message: T) -> Request<T> {
         self.clients.signer.attach(Request::new(message), &self.caller)
@@ -318,6 +330,13 @@ impl Services for JobServices {
             }
         }
         Ok(bytes.freeze())
+    }
+    async fn run_inside(&self, ctx: &Context, inner: InnerRun) -> Result<Map, NodeError> {
+        let Some(runs) = &self.inner else {
+            return Err(NodeError::new("workflows cannot be run from here"));
+        };
+        let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
+        runs.run(&self.caller, ctx, ordinal, inner).await
     }
     async fn models(&self, _ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError> {
         let request = ListModelsRequest {

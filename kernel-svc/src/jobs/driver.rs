@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    Admission, Parent, Store, Ticket, is_terminal,
+    Admission, Inner, Parent, Store, Ticket, is_terminal,
     saved::Source,
     status_of,
     store::{NewJob, to_proto},
@@ -316,7 +316,13 @@ impl Jobs {
             params,
             options: self.engine_options(options),
             registry: Arc::clone(&self.registry),
-            services: Arc::new(JobServices::new(self.clients.clone(), caller)),
+            services: Arc::new(
+                JobServices::new(self.clients.clone(), caller).with_inner(Inner::new(
+                    self.clone(),
+                    row.depth,
+                    options,
+                )),
+            ),
             events,
             cancel,
             probe: None,

@@ -4,12 +4,14 @@
 
 mod admission;
 mod driver;
+mod inside;
 mod recovery;
 mod saved;
 mod store;
 
 pub use admission::{Admission, Ticket};
 pub use driver::{Jobs, Started, read_graph};
+pub use inside::Inner;
 pub use store::{NewJob, Page, Parent, Store, to_proto};
 
 use atelier_proto::kernel::v1::JobStatus;

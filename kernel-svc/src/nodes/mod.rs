@@ -12,6 +12,7 @@ mod code;
 mod constants;
 mod control;
 mod inputs;
+mod inside;
 mod models;
 mod sinks;
 mod text;
@@ -41,6 +42,7 @@ pub fn registry() -> Registry {
 fn all() -> code::Types {
     [
         inputs::types(),
+        inside::types(),
         constants::types(),
         control::types(),
         text::types(),
