@@ -114,7 +114,15 @@ async fn get(client: &Client, name: &str, json: bool) -> anyhow::Result<u8> {
             };
             print::table(heads, all.into_iter().map(cut).collect())?;
         } else {
-            print::line(&format!("\nno {title}"))?;
+            let added = node_type.get(if key == "outputs" {
+                "supports_dynamic_outputs"
+            } else {
+                "supports_dynamic_inputs"
+            });
+            print::line(&match added {
+                Some(Value::Bool(true)) => format!("\n{title}: those that a workflow adds to it"),
+                _ => format!("\nno {title}"),
+            })?;
         }
     }
     Ok(OK)

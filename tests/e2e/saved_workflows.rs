@@ -343,7 +343,7 @@ async fn the_command_saves_runs_and_checks_workflows() -> anyhow::Result<()> {
     assert_eq!(code, Some(2), "{talk}");
     assert!(out.contains("graph.unknown_type") && talk.contains("not JSON") && talk.contains("missing.json"));
 
-    let (code, out, _) = command(&["nodes", "get", "nodetool.text.Concat"]).await?;
+    let (code, out, _) = command(&["nodes", "get", "nodetool.text.ToUppercase"]).await?;
     assert!(
         code == Some(0) && out.contains("INPUT") && out.contains("OUTPUT"),
         "{out}"
