@@ -114,14 +114,11 @@ async fn get(client: &Client, name: &str, json: bool) -> anyhow::Result<u8> {
             };
             print::table(heads, all.into_iter().map(cut).collect())?;
         } else {
-            let added = node_type.get(if key == "outputs" {
-                "supports_dynamic_outputs"
+            let added = key == "properties" && node_type.get("is_dynamic") == Some(&Value::Bool(true));
+            print::line(&if added {
+                format!("\n{title}: those that a workflow adds to it")
             } else {
-                "supports_dynamic_inputs"
-            });
-            print::line(&match added {
-                Some(Value::Bool(true)) => format!("\n{title}: those that a workflow adds to it"),
-                _ => format!("\nno {title}"),
+                format!("\nno {title}")
             })?;
         }
     }

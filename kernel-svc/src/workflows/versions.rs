@@ -12,7 +12,9 @@ use sea_orm::{
 
 use super::{
     draft::Graph,
-    store::{Expected, Saved, Store, page_limit, read_token, write_token},
+    rows::{page_limit, read_token, write_token},
+    save::Expected,
+    store::{Saved, Store},
 };
 use crate::{
     entity::{
