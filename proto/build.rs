@@ -12,6 +12,7 @@ const FILES: &[&str] = &[
     "atelier/kernel/v1/event.proto",
     "atelier/kernel/v1/job_service.proto",
     "atelier/kernel/v1/node_service.proto",
+    "atelier/kernel/v1/workflow_service.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {

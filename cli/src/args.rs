@@ -4,6 +4,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod saved;
+
+pub use saved::{Export, Import, Nodes, Save, Spelling, Values, Workflows};
+
 /// Runs AI workflows and keeps account of every generation: what ran, what it made, what it cost.
 #[derive(Debug, Parser)]
 #[command(
@@ -46,14 +50,22 @@ pub enum Command {
     /// Start the server: all services in this process, and the web console
     #[command(after_help = "Example:\n  atelier up\n  atelier up --listen 127.0.0.1:8080 --data ./studio")]
     Up(Up),
-    /// Run a workflow file and show what it makes and costs
+    /// Run a workflow, from a file or a saved one, and show what it makes and costs
     #[command(after_help = "Examples:\n  atelier run examples/six-images.json\n  \
                             atelier run examples/six-images.json --param idea='a fox in the snow'\n  \
+                            atelier run 'Six images'\n  \
                             atelier run examples/branch.json --param night=true --json | tail -n 1")]
     Run(Run),
-    /// Say all that is wrong with a workflow file, without running it
+    /// Say all that is wrong with workflow files, without running them
+    #[command(after_help = "Exit codes: 0 all can run, 1 something is wrong, 2 a file cannot be read.")]
     Check(Check),
-    /// Runs: list, look at, follow, cancel
+    /// Saved workflows: save, list, look at, run, bring back an older version
+    #[command(subcommand)]
+    Workflows(Workflows),
+    /// Node types and what they take and give
+    #[command(subcommand)]
+    Nodes(Nodes),
+    /// Runs: list, look at, follow, cancel, reach into
     #[command(subcommand)]
     Jobs(Jobs),
     /// The ledger: every call to a provider
@@ -77,8 +89,12 @@ pub struct Up {
 /// `atelier run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Workflow file
-    pub file: PathBuf,
+    /// Workflow file, or id or name of a saved workflow
+    #[arg(value_name = "FILE|WORKFLOW")]
+    pub workflow: String,
+    /// Version of the saved workflow [default: the newest one]
+    #[arg(long = "at", value_name = "VERSION")]
+    pub at: Option<i64>,
     /// Value of an input, by its name; JSON for anything but text. May be given several times
     #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
     pub params: Vec<String>,
@@ -96,12 +112,13 @@ pub struct Run {
 /// `atelier check`.
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Workflow file
-    pub file: PathBuf,
+    /// Workflow files
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
     /// Value of an input, by its name
     #[arg(long = "param", short = 'p', value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Print JSON
+    /// Print a line of JSON for each file
     #[arg(long)]
     pub json: bool,
 }
@@ -152,6 +169,58 @@ pub enum Jobs {
     Cancel {
         /// Its id
         id: String,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Push a value into an input of a run that goes on, or end the input, or both
+    Push {
+        /// Its id
+        id: String,
+        /// The input: its name, else the id of its node
+        name: String,
+        /// The value: JSON, or else text
+        #[arg(required_unless_present = "finish")]
+        value: Option<String>,
+        /// Take the value as text, also when it looks like JSON
+        #[arg(long)]
+        text: bool,
+        /// Nothing follows
+        #[arg(long)]
+        finish: bool,
+        /// Only along the edges of this output of the input's node
+        #[arg(long)]
+        handle: Option<String>,
+        /// Id of the push; a second one with the same id changes nothing [default: a new one]
+        #[arg(long, value_name = "ID")]
+        input_id: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Send a run event to a controlled node of a run that goes on
+    Control {
+        /// Its id
+        id: String,
+        /// The node
+        node: String,
+        /// Property of the event; JSON, or else text. May be given several times
+        #[arg(long = "property", short = 'p', value_name = "NAME=VALUE")]
+        properties: Vec<String>,
+        /// Wait for the outputs and print them
+        #[arg(long)]
+        wait: bool,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on with a run that is suspended
+    Resume {
+        /// Its id
+        id: String,
+        /// Part of the state that the waiting node goes on with; JSON, or else text. May be given several times
+        #[arg(long = "state", value_name = "NAME=VALUE")]
+        state: Vec<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

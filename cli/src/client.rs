@@ -81,6 +81,31 @@ impl Client {
     pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         self.call(Method::POST, self.url(path)?, Some(body)).await
     }
+    /// PATCH, JSON.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn patch(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.call(Method::PATCH, self.url(path)?, Some(body)).await
+    }
+    /// DELETE; the answer has no body.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn delete(&self, path: &str) -> anyhow::Result<()> {
+        let request = self.http.delete(self.url(path)?).timeout(PATIENCE);
+        let answer = request.send().await.with_context(|| self.unreachable())?;
+        accepted(answer).await.map(drop)
+    }
+    /// POST, JSON, with an answer that may take longer than others.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn post_patiently(&self, path: &str, body: &Value, limit: Duration) -> anyhow::Result<Value> {
+        let request = self.http.post(self.url(path)?).timeout(limit).json(body);
+        let answer = request.send().await.with_context(|| self.unreachable())?;
+        Ok(accepted(answer).await?.json().await?)
+    }
     async fn call(&self, method: Method, url: Url, body: Option<&Value>) -> anyhow::Result<Value> {
         let mut request = self.http.request(method, url).timeout(PATIENCE);
         if let Some(body) = body {

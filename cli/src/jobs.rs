@@ -8,7 +8,7 @@ use crate::{
     args::{Jobs, Listing},
     client::{Client, Refused},
     generations::segment,
-    print,
+    print, reach,
 };
 
 /// Does it.
@@ -21,6 +21,9 @@ pub async fn jobs(client: &Client, command: Jobs) -> anyhow::Result<u8> {
         Jobs::Get { id, json } => get(client, &id, json).await,
         Jobs::Events { id, after, json: _ } => events(client, &id, after).await,
         Jobs::Cancel { id, json } => cancel(client, &id, json).await,
+        command @ (Jobs::Push { .. } | Jobs::Control { .. } | Jobs::Resume { .. }) => {
+            reach::reach(client, command).await
+        }
     }
 }
 async fn list(client: &Client, status: Option<String>, listing: &Listing) -> anyhow::Result<u8> {
@@ -88,6 +91,8 @@ async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
         ("id", print::text(&job, "id")),
         ("name", print::text(&job, "name")),
         ("workflow", print::text(&job, "workflow_id")),
+        ("version", print::text(&job, "workflow_version")),
+        ("inside of", print::text(&job, "parent_job_id")),
         ("status", print::text(&job, "status")),
         ("error", print::text(&job, "error")),
         ("error code", print::text(&job, "error_code")),

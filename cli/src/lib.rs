@@ -6,15 +6,19 @@
 
 pub mod args;
 pub mod assets;
+pub mod check;
 pub mod client;
 pub mod costs;
 pub mod generations;
 pub mod jobs;
+pub mod nodes;
 pub mod print;
+pub mod reach;
 pub mod run;
 pub mod server;
 pub mod stack;
 pub mod up;
+pub mod workflows;
 
 use std::process::ExitCode;
 
@@ -24,6 +28,8 @@ use args::{Cli, Command};
 pub const OK: u8 = 0;
 /// It did not happen.
 pub const FAILED: u8 = 1;
+/// A file cannot be read.
+pub const UNREADABLE: u8 = 2;
 /// Somebody pressed Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
@@ -40,7 +46,9 @@ pub async fn main(cli: Cli) -> anyhow::Result<ExitCode> {
             let outcome = match command {
                 Command::Up(_) => Ok(OK),
                 Command::Run(run) => run::run(&server.client(), run).await,
-                Command::Check(check) => run::check(&server.client(), check).await,
+                Command::Check(check) => check::check(&server.client(), check).await,
+                Command::Workflows(workflows) => workflows::workflows(&server.client(), workflows).await,
+                Command::Nodes(nodes) => nodes::nodes(&server.client(), nodes).await,
                 Command::Jobs(jobs) => jobs::jobs(&server.client(), jobs).await,
                 Command::Generations(generations) => {
                     generations::generations(&server.client(), generations).await

@@ -25,6 +25,11 @@ pub fn line(text: &str) -> anyhow::Result<()> {
     writeln!(std::io::stdout().lock(), "{text}")?;
     Ok(())
 }
+/// A line of talk, on stderr.
+pub fn aside(text: &str) {
+    // Nobody reads stderr: nothing to do about it.
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
 /// A table with a header. Cells are never broken: ids and paths are there to be copied.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
-//! `atelier run` and `atelier check`.
+//! `atelier run`.
 
-mod params;
+pub(crate) mod params;
 mod progress;
 
 use std::{
@@ -10,16 +10,16 @@ use std::{
 
 use anyhow::Context;
 use futures_util::StreamExt;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     FAILED, INTERRUPTED, OK,
-    args::{Check, Run},
+    args::Run,
     assets,
     client::{Client, Refused},
     generations::segment,
-    jobs::issue_line,
     print,
+    workflows::{self, find},
 };
 use progress::Progress;
 
@@ -32,18 +32,26 @@ const MAX_FILE: u64 = 32 * 1024 * 1024;
 /// The file cannot be read, the server refused it or cannot be reached.
 pub async fn run(client: &Client, command: Run) -> anyhow::Result<u8> {
     let Run {
-        file,
+        workflow: named,
+        at,
         params,
         json,
         out,
         job_id,
     } = command;
-    let workflow = read_workflow(&file).await?;
+    let (workflow, mut body) = what(client, &named, at).await?;
     let params = params::parse(&params, &workflow)?;
     // Named here, so that a start whose answer is lost can be repeated and is not paid for twice.
     let id = job_id.unwrap_or_else(|| uuid::Uuid::now_v7().to_string());
-    let name = name_of(&workflow, &file);
-    let body = json!({"workflow": workflow, "params": params, "name": name, "job_id": id});
+    let name = name_of(&workflow, Path::new(&named));
+    for (key, value) in [
+        ("params", Value::Object(params)),
+        ("name", name.into()),
+        ("job_id", id.as_str().into()),
+    ] {
+        body.insert(key.to_owned(), value);
+    }
+    let body = Value::Object(body);
     match client.post("/api/v1/jobs", &body).await {
         Ok(_) => {}
         Err(error) if error.is::<Refused>() => return Err(error),
@@ -72,34 +80,40 @@ pub async fn run(client: &Client, command: Run) -> anyhow::Result<u8> {
         },
     )
 }
-/// Says all that is wrong with a workflow file.
+/// What is to be run: the workflow, for its inputs and names, and how a request says it. A file wins over a saved workflow
+/// of the same name.
+async fn what(client: &Client, named: &str, at: Option<i64>) -> anyhow::Result<(Value, Map<String, Value>)> {
+    let file = Path::new(named);
+    let is_file = tokio::fs::try_exists(file).await.unwrap_or(false);
+    if is_file {
+        anyhow::ensure!(at.is_none(), "--at: a file has no versions");
+        let workflow = read_workflow(file).await?;
+        let body = Map::from_iter([("workflow".to_owned(), workflow.clone())]);
+        return Ok((workflow, body));
+    }
+    let Some(mut workflow) = find(client, named).await? else {
+        // Whoever named a file is told about the file.
+        if file.extension().is_some() || named.contains('/') {
+            read_workflow(file).await?;
+        }
+        anyhow::bail!("{named}: there is no such file, and no saved workflow with this id or name");
+    };
+    let id = print::text(&workflow, "id");
+    let mut body = Map::from_iter([("workflow_id".to_owned(), id.as_str().into())]);
+    if let Some(version) = at {
+        let graph = workflows::graph_at(client, &id, version).await?;
+        if let Some(workflow) = workflow.as_object_mut() {
+            workflow.insert("graph".to_owned(), graph);
+        }
+        body.insert("workflow_version".to_owned(), version.into());
+    }
+    Ok((workflow, body))
+}
+/// Reads a workflow file.
 ///
 /// # Errors
-/// The file cannot be read, the server cannot be reached.
-pub async fn check(client: &Client, command: Check) -> anyhow::Result<u8> {
-    let Check { file, params, json } = command;
-    let workflow = read_workflow(&file).await?;
-    let params = params::parse(&params, &workflow)?;
-    let answer = client
-        .post("/api/v1/check", &json!({"workflow": workflow, "params": params}))
-        .await?;
-    let issues = answer
-        .get("issues")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    if json {
-        print::json_line(&answer)?;
-    } else if issues.is_empty() {
-        print::line(&format!("{} can run.", file.display()))?;
-    } else {
-        for issue in &issues {
-            print::line(&issue_line(issue))?;
-        }
-    }
-    Ok(if issues.is_empty() { OK } else { FAILED })
-}
-async fn read_workflow(file: &Path) -> anyhow::Result<Value> {
+/// It cannot be read, is too large, or is no JSON.
+pub(crate) async fn read_workflow(file: &Path) -> anyhow::Result<Value> {
     let name = file.display();
     let size = tokio::fs::metadata(file)
         .await
@@ -296,12 +310,7 @@ fn show(summary: &Value) -> anyhow::Result<()> {
     ))?;
     let error = print::text(summary, "error");
     if !error.is_empty() {
-        eprintln_line(&format!("error: {error}"));
+        print::aside(&format!("error: {error}"));
     }
     Ok(())
-}
-fn eprintln_line(text: &str) {
-    use std::io::Write;
-    // Nobody reads stderr: nothing to do about it.
-    let _ = writeln!(std::io::stderr(), "{text}");
 }

@@ -10,6 +10,7 @@ use atelier_proto::MAX_MESSAGE_BYTES;
 use atelier_proto::asset::v1::asset_service_client::AssetServiceClient;
 use atelier_proto::kernel::v1::job_service_client::JobServiceClient;
 use atelier_proto::kernel::v1::node_service_client::NodeServiceClient;
+use atelier_proto::kernel::v1::workflow_service_client::WorkflowServiceClient;
 use atelier_proto::provider::v1::provider_service_client::ProviderServiceClient;
 use atelier_proto::tracker::v1::generation_service_client::GenerationServiceClient;
 use tonic::{Request, Response, Status};
@@ -21,6 +22,7 @@ use crate::error::Error;
 pub(crate) struct Clients {
     jobs: JobServiceClient<Transport>,
     nodes: NodeServiceClient<Transport>,
+    workflows: WorkflowServiceClient<Transport>,
     models: ProviderServiceClient<Transport>,
     ledger: GenerationServiceClient<Transport>,
     assets: AssetServiceClient<Transport>,
@@ -34,6 +36,9 @@ impl Clients {
         let (tracker, asset) = (peers.get("tracker")?, peers.get("asset")?);
         Ok(Self {
             jobs: JobServiceClient::new(kernel.clone())
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(MAX_MESSAGE_BYTES),
+            workflows: WorkflowServiceClient::new(kernel.clone())
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(MAX_MESSAGE_BYTES),
             nodes: NodeServiceClient::new(kernel).max_decoding_message_size(MAX_MESSAGE_BYTES),
@@ -51,6 +56,10 @@ impl Clients {
 
     pub(crate) fn nodes(&self) -> NodeServiceClient<Transport> {
         self.nodes.clone()
+    }
+
+    pub(crate) fn workflows(&self) -> WorkflowServiceClient<Transport> {
+        self.workflows.clone()
     }
 
     pub(crate) fn models(&self) -> ProviderServiceClient<Transport> {
@@ -78,7 +87,19 @@ impl Clients {
         &self,
         call: impl Future<Output = Result<Response<T>, Status>>,
     ) -> Result<T, Error> {
-        match tokio::time::timeout(self.timeout, call).await {
+        self.answer_within(self.timeout, call).await
+    }
+
+    /// Waits for the answer to a call that may take longer.
+    ///
+    /// # Errors
+    /// What the service said, or that it said nothing in time.
+    pub(crate) async fn answer_within<T>(
+        &self,
+        limit: Duration,
+        call: impl Future<Output = Result<Response<T>, Status>>,
+    ) -> Result<T, Error> {
+        match tokio::time::timeout(limit, call).await {
             Ok(Ok(response)) => Ok(response.into_inner()),
             Ok(Err(status)) => Err(status.into()),
             Err(_) => Err(Error::Unanswered),

@@ -7,7 +7,10 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::rest::{assets, check, content, costs, generations, jobs, models, nodes, probes, storage};
+use crate::rest::{
+    assets, check, content, costs, field, files, generations, jobs, models, nodes, probes, reach, storage,
+    versions, workflows,
+};
 use crate::sse;
 
 /// What the annotations of the handlers do not say.
@@ -23,6 +26,7 @@ use crate::sse;
     components(schemas(sse::EventFrame)),
     tags(
         (name = "jobs", description = "Runs and their events"),
+        (name = "workflows", description = "Saved workflows and their versions"),
         (name = "generations", description = "Calls to providers"),
         (name = "costs", description = "What they cost"),
         (name = "assets", description = "What came out of them"),
@@ -39,6 +43,17 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .routes(routes!(jobs::run, jobs::list))
         .routes(routes!(jobs::get))
         .routes(routes!(jobs::cancel))
+        .routes(routes!(reach::push))
+        .routes(routes!(reach::control))
+        .routes(routes!(reach::resume))
+        .routes(routes!(workflows::create, workflows::list))
+        .routes(routes!(workflows::get, workflows::update, workflows::delete))
+        .routes(routes!(workflows::run))
+        .routes(routes!(versions::list))
+        .routes(routes!(versions::get))
+        .routes(routes!(versions::restore))
+        .routes(routes!(files::import))
+        .routes(routes!(files::export))
         .routes(routes!(sse::events))
         .routes(routes!(generations::list))
         .routes(routes!(generations::get))
@@ -61,7 +76,9 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .split_for_parts();
     description.merge(probes_described);
     (
-        router.route("/api/storage/{*key}", get(storage::get)),
+        router
+            .route("/api/storage/{*key}", get(storage::get))
+            .merge(field::routes()),
         probes,
         description,
     )

@@ -13,6 +13,33 @@ pub enum Error {
     /// No such workflow of the caller.
     #[error("workflow {0} not found")]
     WorkflowNotFound(String),
+    /// The workflow has no such version.
+    #[error("workflow {workflow} has no version {version}")]
+    VersionNotFound {
+        /// The workflow.
+        workflow: String,
+        /// The version.
+        version: i64,
+    },
+    /// The workflow id was used for another workflow.
+    #[error("workflow id {0} is already used for another workflow")]
+    WorkflowIdUsed(String),
+    /// The idempotency key was used with another request.
+    #[error("idempotency key {0} was used with another request")]
+    IdempotencyConflict(String),
+    /// Somebody saved the workflow meanwhile.
+    #[error("workflow {workflow} was saved meanwhile: it is at version {version} with etag {etag}")]
+    WorkflowChanged {
+        /// The workflow.
+        workflow: String,
+        /// Its newest version.
+        version: i64,
+        /// Its etag.
+        etag: String,
+    },
+    /// As many workflows as may be.
+    #[error("there are {0} workflows already, and no more may be saved")]
+    TooManyWorkflows(u64),
     /// No such node type.
     #[error("node type {0} not found")]
     NodeTypeNotFound(String),
@@ -89,6 +116,11 @@ impl Error {
         match self {
             Self::JobNotFound(_) => (Code::NotFound, reason::JOB_NOT_FOUND),
             Self::WorkflowNotFound(_) => (Code::NotFound, reason::WORKFLOW_NOT_FOUND),
+            Self::VersionNotFound { .. } => (Code::NotFound, reason::VERSION_NOT_FOUND),
+            Self::WorkflowIdUsed(_) => (Code::AlreadyExists, reason::WORKFLOW_ID_USED),
+            Self::IdempotencyConflict(_) => (Code::AlreadyExists, reason::IDEMPOTENCY_CONFLICT),
+            Self::WorkflowChanged { .. } => (Code::Aborted, reason::WORKFLOW_CHANGED),
+            Self::TooManyWorkflows(_) => (Code::ResourceExhausted, reason::TOO_MANY_WORKFLOWS),
             Self::NodeTypeNotFound(_) => (Code::NotFound, reason::NODE_TYPE_NOT_FOUND),
             Self::InvalidField { .. } => (Code::InvalidArgument, reason::INVALID_FIELD),
             Self::InvalidPageToken => (Code::InvalidArgument, reason::INVALID_PAGE_TOKEN),
@@ -121,7 +153,24 @@ impl From<Error> for Status {
             | Error::JobNotSuspended(id) => problem = problem.with("job_id", id),
             Error::InputFinished(input) => problem = problem.with("input", input),
             Error::NodeFailed { node, message: _ } => problem = problem.with("node_id", node),
-            Error::WorkflowNotFound(id) => problem = problem.with("workflow_id", id),
+            Error::WorkflowNotFound(id) | Error::WorkflowIdUsed(id) => {
+                problem = problem.with("workflow_id", id)
+            }
+            Error::VersionNotFound { workflow, version } => {
+                problem = problem.with("workflow_id", workflow).with("version", version);
+            }
+            Error::WorkflowChanged {
+                workflow,
+                version,
+                etag,
+            } => {
+                problem = problem
+                    .with("workflow_id", workflow)
+                    .with("version", version)
+                    .with("etag", etag);
+            }
+            Error::IdempotencyConflict(key) => problem = problem.with("idempotency_key", key),
+            Error::TooManyWorkflows(count) => problem = problem.with("workflows", count),
             Error::NodeTypeNotFound(node_type) => problem = problem.with("node_type", node_type),
             Error::InvalidField { field, wrong } => problem = problem.field(*field, wrong.as_str()),
             Error::InvalidPageToken => problem = problem.field("page_token", "not a token of this list"),

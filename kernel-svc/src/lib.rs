@@ -1,8 +1,8 @@
 //! kernel-svc: runs workflows.
 //!
 //! It owns runs, their event logs and their committed artifacts. `graph/` turns a file into a plan, `run/` runs the plan
-//! with the code of `nodes/`, `relay/` stamps and commits what the run says, `log/` keeps it, `jobs/` drives all that, and
-//! `api/` serves it. What does not live here: calls to providers (the seam, reached through `services`), assets, costs.
+//! with the code of `nodes/`, `relay/` stamps and commits what the run says, `log/` keeps it, `jobs/` drives all that,
+//! `workflows/` keeps what people save, and `api/` serves it. What does not live here: calls to providers (the seam, reached through `services`), assets, costs.
 //!
 //! Start reading at [`jobs::Jobs::start`].
 
@@ -21,6 +21,7 @@ pub mod relay;
 pub mod run;
 pub mod services;
 pub mod settings;
+pub mod workflows;
 
 use std::sync::Arc;
 
@@ -32,14 +33,17 @@ use atelier_common::{
 use atelier_proto::{
     MAX_MESSAGE_BYTES,
     asset::v1::asset_service_client::AssetServiceClient,
-    kernel::v1::{job_service_server::JobServiceServer, node_service_server::NodeServiceServer},
+    kernel::v1::{
+        job_service_server::JobServiceServer, node_service_server::NodeServiceServer,
+        workflow_service_server::WorkflowServiceServer,
+    },
     provider::v1::provider_service_client::ProviderServiceClient,
 };
 use futures_util::FutureExt;
 use tonic::service::Routes;
 
 use crate::{
-    api::{JobApi, NodeApi},
+    api::{JobApi, NodeApi, WorkflowApi},
     error::Error,
     jobs::{Jobs, Store},
     migration::Migrator,
@@ -92,7 +96,11 @@ impl Component for Kernel {
         let jobs = Jobs::new(store, commits, Arc::clone(&registry), clients, settings, deps);
         let job_api = JobServiceServer::new(JobApi::new(jobs.clone(), deps.tasks.token()))
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
-        let routes = Routes::new(job_api).add_service(NodeServiceServer::new(NodeApi::new(registry)));
+        let workflow_api = WorkflowServiceServer::new(WorkflowApi::new(jobs.workflows().clone()))
+            .max_decoding_message_size(MAX_MESSAGE_BYTES);
+        let routes = Routes::new(job_api)
+            .add_service(NodeServiceServer::new(NodeApi::new(registry)))
+            .add_service(workflow_api);
         Ok(Self {
             jobs,
             routes,

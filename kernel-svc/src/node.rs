@@ -413,6 +413,16 @@ pub struct NewAsset {
     pub data: Bytes,
 }
 
+/// A workflow to run inside of a run.
+#[derive(Debug, Clone, Default)]
+pub struct InnerRun {
+    /// The saved workflow.
+    pub workflow_id: Option<String>,
+    /// A graph, JSON: what runs when no saved workflow is named, or it is not here.
+    pub graph: Option<String>,
+    /// Values of its inputs, by name.
+    pub params: Map,
+}
 /// What the kernel offers to node code from other services.
 #[async_trait]
 pub trait Services: Send + Sync {
@@ -425,6 +435,11 @@ pub trait Services: Send + Sync {
     ) -> Result<Generated, NodeError>;
     /// The bytes of a reference: inline data, a `data:` URI, or a stored asset. Bounded.
     async fn media_bytes(&self, ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError>;
+    /// Runs a workflow inside of this run and waits for its end: a list of values for each output's name.
+    async fn run_inside(&self, ctx: &Context, _inner: InnerRun) -> Result<Map, NodeError> {
+        let text = format!("node {} cannot run a workflow from here", ctx.node_id);
+        Err(NodeError::new(text))
+    }
     /// All models that can be asked now.
     async fn models(&self, ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError>;
     /// Stores media as an asset of the run's owner. Saving the same thing again gives the same asset.

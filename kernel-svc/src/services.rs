@@ -20,7 +20,7 @@ use atelier_proto::{
         run_generation_response::Event as Said,
     },
     tracker::v1::Generation,
-    value::{MediaRef, Value},
+    value::{Map, MediaRef, Value},
 };
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::{Bytes, BytesMut};
@@ -29,7 +29,11 @@ use tonic_types::StatusExt;
 
 use crate::{
     event::Note,
-    node::{Context, Generated, GenerationCall, NewAsset, NodeError, NodeErrorKind, Piece, Pieces, Services},
+    jobs::Inner,
+    node::{
+        Context, Generated, GenerationCall, InnerRun, NewAsset, NodeError, NodeErrorKind, Piece, Pieces,
+        Services,
+    },
 };
 
 /// Largest media that a node may read whole, in bytes.
@@ -54,6 +58,7 @@ pub struct JobServices {
     caller: Caller,
     workspace: Option<std::path::PathBuf>,
     scratch: Option<std::path::PathBuf>,
+    inner: Option<Inner>,
 }
 impl JobServices {
     /// The services for one owner.
@@ -64,12 +69,19 @@ impl JobServices {
             caller,
             workspace: None,
             scratch: None,
+            inner: None,
         }
     }
     /// The folder below which node code may read and write files, and the one for temporary files.
     #[must_use]
     pub fn in_folders(mut self, workspace: std::path::PathBuf, scratch: std::path::PathBuf) -> Self {
         (self.workspace, self.scratch) = (Some(workspace), Some(scratch));
+        self
+    }
+    /// Lets nodes run workflows inside of the run.
+    #[must_use]
+    pub fn with_inner(mut self, inner: Inner) -> Self {
+        self.inner = Some(inner);
         self
     }
     fn signed<T>(&self, message: T) -> Request<T> {
@@ -336,6 +348,13 @@ impl Services for JobServices {
             }
         }
         Ok(bytes.freeze())
+    }
+    async fn run_inside(&self, ctx: &Context, inner: InnerRun) -> Result<Map, NodeError> {
+        let Some(runs) = &self.inner else {
+            return Err(NodeError::new("workflows cannot be run from here"));
+        };
+        let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
+        runs.run(&self.caller, ctx, ordinal, inner).await
     }
     async fn models(&self, _ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError> {
         let request = ListModelsRequest {

@@ -19,6 +19,14 @@ reasons! {
     JOB_NOT_FOUND;
     /// No such workflow of the caller.
     WORKFLOW_NOT_FOUND;
+    /// The workflow has no such version.
+    VERSION_NOT_FOUND;
+    /// The workflow id was used for another workflow.
+    WORKFLOW_ID_USED;
+    /// The workflow is not what the caller took it for: somebody saved it meanwhile.
+    WORKFLOW_CHANGED;
+    /// The caller has as many workflows as may be.
+    TOO_MANY_WORKFLOWS;
     /// No such node type.
     NODE_TYPE_NOT_FOUND;
     /// A field of the request is wrong; the details name it.

@@ -8,6 +8,7 @@ mod failure;
 mod outside_readers;
 mod public_workflows;
 mod restart;
+mod saved_workflows;
 mod separate;
 mod six_images;
 mod socket;

@@ -122,7 +122,11 @@ async fn killed_after(artifacts: usize) -> anyhow::Result<()> {
         .iter()
         .filter(|row| text(row, "status") == "completed")
         .count();
-    assert_eq!((ledger.len(), completed), (6, made.len()), "one row for each picture: {ledger:?}");
+    assert_eq!(
+        (ledger.len(), completed),
+        (6, made.len()),
+        "one row for each picture: {ledger:?}"
+    );
     // What was under way at the provider when both died may be billed: it is not asked for again, and its item is lost.
     let expected = if completed == 6 { "completed" } else { "failed" };
     assert_eq!(text(&job, "status"), expected, "{job}");
@@ -195,7 +199,10 @@ async fn followed_over(killed: bool) -> anyhow::Result<()> {
     let made = rows(&server, "assets", "J").await?.len();
     let expected = if made == 6 { "completed" } else { "failed" };
     assert_eq!(text(&summary, "status"), expected, "{summary}");
-    assert!(killed || made == 6, "a server that ends well loses nothing: {made}");
+    assert!(
+        killed || made == 6,
+        "a server that ends well loses nothing: {made}"
+    );
     assert_eq!(rows(&server, "generations", "J").await?.len(), 6);
     assert_eq!(summary["artifacts"].as_array().map(Vec::len), Some(made));
     let numbers: Vec<i64> = lines.iter().filter_map(|line| line["job_seq"].as_i64()).collect();

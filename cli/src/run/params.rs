@@ -16,7 +16,7 @@ const TEXT_INPUTS: &[&str] = &[
 ///
 /// # Errors
 /// A param without `=`, a name that occurs twice, or a name that no input has.
-pub(super) fn parse(params: &[String], workflow: &Value) -> anyhow::Result<Map<String, Value>> {
+pub(crate) fn parse(params: &[String], workflow: &Value) -> anyhow::Result<Map<String, Value>> {
     let inputs = inputs(workflow);
     let mut out = Map::new();
     for param in params {
@@ -43,7 +43,24 @@ pub(super) fn parse(params: &[String], workflow: &Value) -> anyhow::Result<Map<S
     }
     Ok(out)
 }
-fn json_or_text(value: &str) -> Value {
+/// Reads `NAME=VALUE` pairs; a value is JSON, or else text.
+///
+/// # Errors
+/// One without `=`, or a name that occurs twice.
+pub(crate) fn pairs(flag: &str, pairs: &[String]) -> anyhow::Result<Map<String, Value>> {
+    let mut out = Map::new();
+    for pair in pairs {
+        let (name, value) = pair
+            .split_once('=')
+            .with_context(|| format!("{flag} {pair}: expected NAME=VALUE"))?;
+        if out.insert(name.trim().to_owned(), json_or_text(value)).is_some() {
+            bail!("{flag} {name}: given twice");
+        }
+    }
+    Ok(out)
+}
+/// A value of a command line: JSON, or else text.
+pub(crate) fn json_or_text(value: &str) -> Value {
     serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()))
 }
 fn list(names: &[&str]) -> String {

@@ -26,6 +26,8 @@ pub(crate) struct JobBody {
     workflow: Option<Json>,
     /// A saved workflow; also the routing key of the events.
     workflow_id: Option<String>,
+    /// The version of the saved workflow to run; the newest one when absent.
+    workflow_version: Option<i64>,
     /// Values of the input nodes, by name.
     #[schema(value_type = Option<Object>)]
     params: Option<Json>,
@@ -88,6 +90,13 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
     let name = text(&mut body, "name")?.or(file.name).unwrap_or_default();
     let job_id = text(&mut body, "job_id")?.unwrap_or_default();
     let options = take(&mut body, "options").map(run_options).transpose()?;
+    let workflow_version = match take(&mut body, "workflow_version") {
+        None => None,
+        Some(version) => match version.as_i64() {
+            Some(version) => Some(version),
+            None => return Err(Error::field("workflow_version", "must be a whole number")),
+        },
+    };
     if let Some(unknown) = body.keys().next() {
         return Err(Error::field(unknown, "is not a field of this request"));
     }
@@ -99,6 +108,7 @@ pub(crate) fn run_request(body: Json) -> Result<RunJobRequest, Error> {
         name,
         options,
         trigger: None,
+        workflow_version,
     })
 }
 
@@ -179,7 +189,7 @@ pub(crate) fn checked(field: &str, graph: Json) -> Result<Json, Error> {
     }
 }
 
-fn run_options(options: Json) -> Result<RunOptions, Error> {
+pub(crate) fn run_options(options: Json) -> Result<RunOptions, Error> {
     let Json::Object(mut options) = options else {
         return Err(Error::field("options", "must be an object"));
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atelier_common::identity::Caller;
 use atelier_proto::kernel::v1::{
-    CancelJobRequest, GetJobRequest, Job as JobMessage, ListJobsRequest, RunJobResponse,
+    CancelJobRequest, GetJobRequest, Job as JobMessage, ListJobsRequest, RunJobRequest, RunJobResponse,
 };
 use atelier_proto::tracker::v1::{CostSummary, GenerationFilter, SummarizeCostsRequest};
 use axum::Json;
@@ -29,6 +29,8 @@ use crate::wire::{frame, words};
 const DEFAULT_WAIT: u64 = 30;
 /// Most seconds to wait for.
 const MAX_WAIT: u64 = 300;
+/// The same.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(MAX_WAIT);
 /// Sums of a list that are asked for at once.
 const SUMS_AT_ONCE: usize = 8;
 
@@ -65,37 +67,69 @@ pub(crate) async fn run(
     Query(query): Query<RunQuery>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, Error> {
+    start(&app, &caller, graph::run_request(body)?, &query).await
+}
+
+/// Starts a run, and waits for its end if asked to.
+pub(crate) async fn start(
+    app: &App,
+    caller: &Caller,
+    request: RunJobRequest,
+    query: &RunQuery,
+) -> Result<Response, Error> {
     let wait = query.wait.as_deref().map(wait_of).transpose()?;
-    let request = graph::run_request(body)?;
+    let (mut job, created) = begin(app, caller, request).await?;
+    let mut status = if created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    if let Some(wait) = wait {
+        let ended;
+        (job, ended) = ended_within(app, caller, job, wait).await?;
+        if !ended {
+            status = StatusCode::ACCEPTED;
+        }
+    }
+    // Whoever sent the graph has it.
+    job.graph_json = None;
+    let job = with_cost(app, caller, job).await;
+    Ok((status, Json(job)).into_response())
+}
+
+/// Starts a run: it, and whether this call created it.
+pub(crate) async fn begin(
+    app: &App,
+    caller: &Caller,
+    request: RunJobRequest,
+) -> Result<(JobMessage, bool), Error> {
     if app.tasks.stopping() {
         return Err(Error::Draining);
     }
     let mut jobs = app.clients.jobs();
     let RunJobResponse { job, created } = app
         .clients
-        .answer(jobs.run_job(app.clients.request(&caller, request)))
+        .answer(jobs.run_job(app.clients.request(caller, request)))
         .await?;
-    let mut job = job.unwrap_or_default();
-    let mut status = if created {
-        StatusCode::CREATED
-    } else {
-        StatusCode::OK
-    };
-    if let Some(wait) = wait
-        && !words::is_terminal(job.status)
-    {
-        let token = app.tasks.token();
-        let ended = tokio::time::timeout(wait, until_end(&app, &caller, &job.job_id));
-        let in_time = matches!(token.run_until_cancelled(ended).await, Some(Ok(Ok(()))));
-        job = fetch(&app, &caller, &job.job_id).await?;
-        if !in_time && !words::is_terminal(job.status) {
-            status = StatusCode::ACCEPTED;
-        }
+    Ok((job.unwrap_or_default(), created))
+}
+
+/// Waits for the end of a run: it as it is then, and whether it ended.
+pub(crate) async fn ended_within(
+    app: &App,
+    caller: &Caller,
+    job: JobMessage,
+    limit: Duration,
+) -> Result<(JobMessage, bool), Error> {
+    if words::is_terminal(job.status) {
+        return Ok((job, true));
     }
-    // Whoever sent the graph has it.
-    job.graph_json = None;
-    let job = with_cost(&app, &caller, job).await;
-    Ok((status, Json(job)).into_response())
+    let token = app.tasks.token();
+    let ended = tokio::time::timeout(limit, until_end(app, caller, &job.job_id));
+    let in_time = matches!(token.run_until_cancelled(ended).await, Some(Ok(Ok(()))));
+    let job = fetch(app, caller, &job.job_id).await?;
+    let ended = in_time || words::is_terminal(job.status);
+    Ok((job, ended))
 }
 
 fn wait_of(text: &str) -> Result<Duration, Error> {
@@ -148,7 +182,8 @@ pub(crate) async fn fetch(app: &App, caller: &Caller, job_id: &str) -> Result<Jo
         .unwrap_or_default())
 }
 
-async fn with_cost(app: &App, caller: &Caller, job: JobMessage) -> Job {
+/// A run as its owner sees it.
+pub(crate) async fn with_cost(app: &App, caller: &Caller, job: JobMessage) -> Job {
     let total = cost_of(app, caller, &job.job_id).await;
     Job::new(job, JobCost::new(total.as_ref()), &caller.user_id)
 }

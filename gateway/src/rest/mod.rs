@@ -1,9 +1,12 @@
 //! The REST interface: one file per resource, translation only.
 
 pub(crate) mod assets;
+pub(crate) mod body;
 pub(crate) mod check;
 pub(crate) mod content;
 pub(crate) mod costs;
+pub(crate) mod field;
+pub(crate) mod files;
 pub(crate) mod generations;
 pub(crate) mod graph;
 pub(crate) mod jobs;
@@ -11,7 +14,10 @@ pub(crate) mod models;
 pub(crate) mod nodes;
 pub(crate) mod probes;
 pub(crate) mod range;
+pub(crate) mod reach;
 pub(crate) mod storage;
+pub(crate) mod versions;
+pub(crate) mod workflows;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use prost_types::Timestamp;

@@ -9,7 +9,7 @@ use super::refusal::{Refusal, text_of};
 use super::socket::{Connection, fields};
 use crate::error::Error;
 use crate::problem::http_of;
-use crate::rest::{assets, nodes};
+use crate::rest::{assets, field, nodes};
 use crate::wire::resource::Asset;
 
 /// Commands of this kind; those that are not served are answered as such.
@@ -73,11 +73,18 @@ async fn ask(connection: &Connection, request: &Request) -> Result<Value, Value>
     };
     let needed = |key: &str| text(key).ok_or_else(|| failure("INVALID_INPUT", &format!("{key} is required")));
     match request.command.as_str() {
-        "list_workflows" => Ok(Map::from_iter([
-            ("workflows".to_owned(), Value::list(Vec::new())),
-            ("next".to_owned(), Value::Null),
-        ])
-        .into()),
+        "list_workflows" => {
+            let limit = request.data.get("limit").and_then(Value::as_i64);
+            let limit = limit.map(|limit| i32::try_from(limit.clamp(1, 500)).unwrap_or(500));
+            field::page(app, caller, limit, text("cursor"), text("run_mode"), text("tag"))
+                .await
+                .map(from_json)
+                .map_err(|error| told(&error))
+        }
+        "get_workflow" => field::record(app, caller, &needed("id")?)
+            .await
+            .map(from_json)
+            .map_err(|error| told(&error)),
         "list_assets" => {
             let size = request.data.get("page_size").and_then(Value::as_i64);
             let query = assets::AssetsQuery {

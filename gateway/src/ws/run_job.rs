@@ -83,7 +83,18 @@ fn message(
         name: request.text("job_name")?.unwrap_or_default().to_owned(),
         options: Some(options(request, temporary)?),
         trigger: None,
+        workflow_version: version(request)?,
     })
+}
+
+fn version(request: &Request) -> Result<Option<i64>, Refusal> {
+    match request.data.get("workflow_version") {
+        None | Some(Value::Null) => Ok(None),
+        Some(version) => match version.as_i64() {
+            Some(version) => Ok(Some(version)),
+            None => Err(Refusal::Malformed("workflow_version must be a number".to_owned())),
+        },
+    }
 }
 
 fn options(request: &Request, temporary: bool) -> Result<RunOptions, Refusal> {
@@ -145,7 +156,7 @@ async fn refused(
         _ => {}
     }
     let code = match code.as_str() {
-        reason::WORKFLOW_NOT_FOUND => "NOT_FOUND",
+        reason::WORKFLOW_NOT_FOUND | reason::VERSION_NOT_FOUND => "NOT_FOUND",
         "" => "SERVICE_UNAVAILABLE",
         other => other,
     };

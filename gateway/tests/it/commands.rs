@@ -33,6 +33,7 @@ pub fn seqs(frames: &[Value]) -> Vec<i64> {
 #[tokio::test]
 async fn w_030_a_run_is_acknowledged_and_ends_with_one_terminal_frame() {
     let stack = Stack::start().await;
+    stack.fakes.add_workflow("1", "W");
     simple_script(&stack);
     let mut socket = stack.socket().await;
     socket
@@ -101,6 +102,7 @@ async fn w_033_a_graph_wins_and_the_workflow_is_the_routing_key() {
 #[tokio::test]
 async fn a_run_without_an_id_gets_one_and_params_arrive_without_loss() {
     let stack = Stack::start().await;
+    stack.fakes.add_workflow("1", "W");
     simple_script(&stack);
     let mut socket = stack.socket().await;
     let params = rmpv::Value::Map(vec![

@@ -162,7 +162,7 @@ async fn a_graph_can_be_checked() {
     );
     assert_eq!(
         stack.post("/api/v1/check", json!({"workflow_id": "W"})).await.0,
-        400
+        404
     );
 }
 

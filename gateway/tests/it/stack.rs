@@ -9,6 +9,7 @@ use atelier_gateway::{Gateway, Settings};
 use atelier_proto::asset::v1::asset_service_server::AssetServiceServer;
 use atelier_proto::kernel::v1::job_service_server::JobServiceServer;
 use atelier_proto::kernel::v1::node_service_server::NodeServiceServer;
+use atelier_proto::kernel::v1::workflow_service_server::WorkflowServiceServer;
 use atelier_proto::provider::v1::provider_service_server::ProviderServiceServer;
 use atelier_proto::tracker::v1::generation_service_server::GenerationServiceServer;
 use futures_util::{SinkExt, StreamExt};
@@ -46,7 +47,9 @@ impl Stack {
         let mut deps = Deps::new(data.path(), signer.clone());
         let join = |routes: Routes| -> Transport { channel::local(routes, &signer) };
         let jobs = JobServiceServer::new(fakes.clone()).max_decoding_message_size(64 << 20);
-        let kernel = Routes::new(jobs).add_service(NodeServiceServer::new(fakes.clone()));
+        let kernel = Routes::new(jobs)
+            .add_service(NodeServiceServer::new(fakes.clone()))
+            .add_service(WorkflowServiceServer::new(fakes.clone()));
         deps.peers.insert("kernel", join(kernel));
         deps.peers.insert(
             "provider",
@@ -84,6 +87,31 @@ impl Stack {
         let response = self.http.get(self.url(path)).send().await.expect("answer");
         let status = response.status().as_u16();
         (status, response.json().await.expect("json"))
+    }
+
+    /// The answer to any request: status, etag and JSON; null without a body.
+    pub async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<Value>,
+    ) -> (u16, String, Value) {
+        let method = reqwest::Method::from_bytes(method.as_bytes()).expect("method");
+        let mut request = self.http.request(method, self.url(path));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        if let Some(body) = body {
+            request = request.json(&body);
+        }
+        let response = request.send().await.expect("answer");
+        let etag = response.headers().get("etag").cloned();
+        let etag = etag.map(|etag| etag.to_str().expect("text").to_owned());
+        let status = response.status().as_u16();
+        let bytes = response.bytes().await.expect("body");
+        let json = serde_json::from_slice(&bytes).unwrap_or_default();
+        (status, etag.unwrap_or_default(), json)
     }
 
     /// The answer to a POST of JSON: status and JSON.
@@ -195,6 +223,17 @@ impl Socket {
         self.until(|frame| {
             let over = ["completed", "failed", "cancelled"];
             frame["type"] == "job_update" && over.contains(&frame["status"].as_str().unwrap_or_default())
+        })
+        .await
+    }
+
+    /// Frames up to and with the last of this run.
+    pub async fn until_the_end_of(&mut self, job_id: &str) -> Vec<Value> {
+        self.until(|frame| {
+            let over = ["completed", "failed", "cancelled"];
+            frame["type"] == "job_update"
+                && frame["job_id"] == job_id
+                && over.contains(&frame["status"].as_str().unwrap_or_default())
         })
         .await
     }

@@ -1,5 +1,9 @@
 //! The tables as they are; no logic.
 
+mod saved;
+
+pub use saved::{versions, workflows};
+
 /// Runs.
 pub mod jobs {
     use sea_orm::entity::prelude::*;
@@ -63,6 +67,14 @@ pub mod jobs {
         pub adoptions: i64,
         /// Artifacts it had when it was last taken up.
         pub adopted_artifacts: i64,
+        /// The version of the saved workflow that it runs.
+        pub workflow_version: Option<i64>,
+        /// The run whose node started it.
+        pub parent_job_id: Option<String>,
+        /// That node.
+        pub parent_node_id: Option<String>,
+        /// How many runs it is inside of; 0 for one that a client started.
+        pub depth: i64,
     }
     /// None.
     #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

@@ -255,6 +255,13 @@ fn types(json: Option<&Json>) -> IndexMap<String, String> {
 fn text(object: &JsonMap<String, Json>, key: &str) -> Option<String> {
     object.get(key)?.as_str().map(ToOwned::to_owned)
 }
+/// A field by its name in snake case, else in camel case: files have both.
+fn either<'a>(object: &'a JsonMap<String, Json>, snake: &str, camel: &str) -> Option<&'a Json> {
+    object.get(snake).or_else(|| object.get(camel))
+}
+fn either_text(object: &JsonMap<String, Json>, snake: &str, camel: &str) -> Option<String> {
+    either(object, snake, camel)?.as_str().map(ToOwned::to_owned)
+}
 fn values(json: Option<&Json>) -> Option<Map> {
     json.filter(|json| json.is_object())
         .and_then(|json| map_from_json(json.clone()))
@@ -293,18 +300,15 @@ impl RawNode {
     #[must_use]
     pub fn from_json(json: &Json) -> Option<Self> {
         let object = json.as_object()?;
-        let flag = |key: &str| object.get(key).and_then(Json::as_bool);
-        let dynamic_properties = values(object.get("dynamic_properties")).unwrap_or_default();
-        let dynamic_inputs = slots(object.get("dynamic_inputs"));
+        let flag = |snake: &str, camel: &str| either(object, snake, camel).and_then(Json::as_bool);
+        let dynamic_properties =
+            values(either(object, "dynamic_properties", "dynamicProperties")).unwrap_or_default();
+        let saved_slots = either(object, "dynamic_inputs", "dynamicInputs");
+        let dynamic_inputs = slots(saved_slots);
         let mut properties = values(object.get("properties"))
             .or_else(|| values(object.get("data")))
             .unwrap_or_default();
-        for (name, json) in object
-            .get("dynamic_inputs")
-            .and_then(Json::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, json) in saved_slots.and_then(Json::as_object).into_iter().flatten() {
             if let Some(default) = json.get("default").filter(|_| !properties.contains_key(name)) {
                 properties.insert(name.clone(), from_json(default.clone()));
             }
@@ -321,17 +325,17 @@ impl RawNode {
             properties,
             dynamic_properties,
             dynamic_inputs,
-            dynamic_outputs: types(object.get("dynamic_outputs")),
-            parent_id: text(object, "parent_id"),
-            bypassed: object.get("ui_properties").and_then(|ui| ui.get("bypassed"))
+            dynamic_outputs: types(either(object, "dynamic_outputs", "dynamicOutputs")),
+            parent_id: either_text(object, "parent_id", "parentId"),
+            bypassed: either(object, "ui_properties", "uiProperties").and_then(|ui| ui.get("bypassed"))
                 == Some(&Json::Bool(true)),
             outputs: types(object.get("outputs")),
             inputs: types(object.get("propertyTypes")),
             flags: SavedFlags {
-                streaming_input: flag("is_streaming_input"),
-                streaming_output: flag("is_streaming_output"),
-                controlled: flag("is_controlled"),
-                join: flag("is_join_node"),
+                streaming_input: flag("is_streaming_input", "isStreamingInput"),
+                streaming_output: flag("is_streaming_output", "isStreamingOutput"),
+                controlled: flag("is_controlled", "isControlled"),
+                join: flag("is_join_node", "isJoinNode"),
             },
         })
     }
@@ -341,13 +345,16 @@ impl RawEdge {
     #[must_use]
     pub fn from_json(json: &Json) -> Option<Self> {
         let object = json.as_object()?;
-        let (source, source_handle) = (text(object, "source")?, text(object, "sourceHandle")?);
-        let (target, target_handle) = (text(object, "target")?, text(object, "targetHandle")?);
+        let handle = |snake: &str, camel: &str| either_text(object, snake, camel);
+        let (source, source_handle) = (text(object, "source")?, handle("source_handle", "sourceHandle")?);
+        let (target, target_handle) = (text(object, "target")?, handle("target_handle", "targetHandle")?);
         let made = || format!("{source}:{source_handle}->{target}:{target_handle}");
         let id = text(object, "id")
             .filter(|id| !id.is_empty())
             .unwrap_or_else(made);
-        let control = text(object, "edge_type").as_deref() == Some("control");
+        // Older files call it `type`.
+        let kind = either_text(object, "edge_type", "edgeType").or_else(|| text(object, "type"));
+        let control = kind.as_deref() == Some("control");
         Some(Self {
             id,
             source,

@@ -105,6 +105,17 @@ impl Admission {
     }
 }
 impl Ticket {
+    /// A place that takes no slot.
+    #[must_use]
+    pub fn free() -> Self {
+        let (_, place) = watch::channel(0);
+        Self {
+            admission: Admission::new(1, 0),
+            user: String::new(),
+            number: 0,
+            place,
+        }
+    }
     /// The place: 0 with a slot.
     #[must_use]
     pub fn place(&self) -> Place {

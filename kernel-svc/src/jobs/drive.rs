@@ -14,7 +14,7 @@ use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::{Jobs, Ticket, driver::ended};
+use super::{Inner, Jobs, Ticket, driver::ended};
 use crate::{
     entity::jobs::Model,
     error::Error,
@@ -195,7 +195,8 @@ impl Drive {
             registry: Arc::clone(&jobs.registry),
             services: Arc::new(
                 JobServices::new(jobs.clients.clone(), work.caller.clone())
-                    .in_folders(jobs.data_dir.join("workspace"), jobs.data_dir.join("tmp")),
+                    .in_folders(jobs.data_dir.join("workspace"), jobs.data_dir.join("tmp"))
+                    .with_inner(Inner::new(jobs.clone(), work.row.depth, &work.options)),
             ),
             events,
             cancel: self.cancel.clone(),

@@ -10,9 +10,11 @@ use atelier_proto::{
 use dashmap::DashMap;
 
 use super::{
-    Admission, Store,
+    Admission, Parent, Store, Ticket,
     drive::{Running, Work},
-    is_terminal, status_of,
+    is_terminal,
+    saved::Source,
+    status_of,
     store::{NewJob, to_proto},
 };
 use crate::{
@@ -25,6 +27,7 @@ use crate::{
     run,
     services::Clients,
     settings::Settings,
+    workflows,
 };
 
 /// Longest job id, in bytes.
@@ -44,6 +47,7 @@ pub struct Jobs {
     pub(super) admission: Admission,
     pub(super) running: Arc<DashMap<String, Running>>,
     pub(super) data_dir: Arc<std::path::Path>,
+    workflows: workflows::Store,
     pub(super) tasks: Tasks,
 }
 /// A run that was asked for.
@@ -65,6 +69,7 @@ impl Jobs {
         deps: &Deps,
     ) -> Self {
         Self {
+            workflows: workflows::Store::new(store.db().clone(), deps.clock.clone()),
             store,
             commits,
             live: LiveJobs::default(),
@@ -84,6 +89,11 @@ impl Jobs {
     pub fn store(&self) -> &Store {
         &self.store
     }
+    /// The saved workflows.
+    #[must_use]
+    pub fn workflows(&self) -> &workflows::Store {
+        &self.workflows
+    }
     /// The node types.
     #[must_use]
     pub fn registry(&self) -> &Arc<Registry> {
@@ -101,6 +111,18 @@ impl Jobs {
     /// # Errors
     /// A bad request, an id that is used, a full queue, store errors. What is wrong with the graph is told by the run.
     pub async fn start(&self, caller: &Caller, request: RunJobRequest) -> Result<Started, Error> {
+        self.start_inside(caller, request, None).await
+    }
+    /// The same for a run that a node of another run asks for.
+    ///
+    /// # Errors
+    /// As [`Jobs::start`].
+    pub(super) async fn start_inside(
+        &self,
+        caller: &Caller,
+        request: RunJobRequest,
+        parent: Option<Parent>,
+    ) -> Result<Started, Error> {
         if self.tasks.token().is_cancelled() {
             return Err(Error::Draining);
         }
@@ -112,18 +134,18 @@ impl Jobs {
             name,
             options,
             trigger,
+            workflow_version,
         } = request;
-        let Some(graph) = graph_json else {
-            return Err(match workflow_id {
-                Some(id) => Error::WorkflowNotFound(id),
-                None => Error::InvalidField {
-                    field: "graph_json",
-                    wrong: "a graph or a workflow is needed".to_owned(),
-                },
-            });
-        };
+        let workflow = workflow_id.as_deref().map(|id| (id, workflow_version));
+        let Source {
+            graph,
+            params,
+            version,
+            asked,
+        } = self
+            .source(caller, &job_id, graph_json, workflow, params.unwrap_or_default())
+            .await?;
         let parsed = read_graph(&graph)?;
-        let params = params.unwrap_or_default();
         let values = Map::try_from(params.clone()).map_err(|error| Error::InvalidField {
             field: "params",
             wrong: error.to_string(),
@@ -155,6 +177,9 @@ impl Jobs {
                 owner: &jobs.instance,
                 lease_until: jobs.lease_until(),
                 trigger: trigger.as_ref(),
+                workflow_version: version,
+                asked: asked.as_deref(),
+                parent: parent.as_ref(),
             };
             // Before asking for a slot: a repeat needs none, and is answered when all are taken.
             if let Some(row) = jobs.store.find_repeated(&caller, &new).await? {
@@ -163,7 +188,11 @@ impl Jobs {
                     created: false,
                 });
             }
-            let ticket = jobs.admission.enter(&caller.user_id)?;
+            // A run inside of another one has that one's slot: waiting for a second could be for ever.
+            let ticket = match new.parent {
+                Some(_) => Ticket::free(),
+                None => jobs.admission.enter(&caller.user_id)?,
+            };
             let (row, created) = jobs.store.insert(&caller, new).await?;
             let job = to_proto(row.clone(), false)?;
             if created {

@@ -6,13 +6,16 @@ mod admission;
 mod drive;
 mod driver;
 mod inputs;
+mod inside;
 mod leases;
 mod recovery;
+mod saved;
 mod store;
 
 pub use admission::{Admission, Ticket};
 pub use driver::{Jobs, Started, read_graph};
-pub use store::{NewJob, Page, Store, to_proto};
+pub use inside::Inner;
+pub use store::{NewJob, Page, Parent, Store, to_proto};
 
 use atelier_proto::kernel::v1::JobStatus;
 

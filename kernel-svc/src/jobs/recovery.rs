@@ -121,7 +121,12 @@ impl Jobs {
         if row.adoptions > MAX_ADOPTIONS || read_graph(&row.graph).is_err() {
             return self.end_lost(row).await;
         }
-        let ticket = self.admission.enter_again(&row.user_id);
+        // A run inside of another one takes no slot: the outer one may hold the last.
+        let ticket = if row.depth > 0 {
+            Ticket::free()
+        } else {
+            self.admission.enter_again(&row.user_id)
+        };
         self.go_on(row, ticket).await
     }
     /// Reads what is there of a run, and drives it from there.

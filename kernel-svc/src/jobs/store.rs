@@ -51,15 +51,31 @@ pub struct NewJob<'a> {
     pub lease_until: i64,
     /// The event that starts it.
     pub trigger: Option<&'a TriggerEvent>,
+    /// The version of the saved workflow that the graph is of.
+    pub workflow_version: Option<i64>,
+    /// What was asked for instead of graph and parameters, to tell a repeat from another request.
+    pub asked: Option<&'a str>,
+    /// The run whose node starts it.
+    pub parent: Option<&'a Parent>,
+}
+/// The run whose node starts another one.
+#[derive(Debug, Clone)]
+pub struct Parent {
+    /// The run.
+    pub job_id: String,
+    /// The node.
+    pub node_id: String,
+    /// How many runs the new one is inside of.
+    pub depth: i64,
 }
 impl NewJob<'_> {
     fn fingerprint(&self) -> String {
         let mut hash = blake3::Hasher::new();
-        for part in [
-            self.graph.as_bytes(),
-            &self.params.encode_to_vec(),
-            &self.options.encode_to_vec(),
-        ] {
+        let (graph, params) = match self.asked {
+            Some(asked) => (asked, Vec::new()),
+            None => (self.graph, self.params.encode_to_vec()),
+        };
+        for part in [graph.as_bytes(), &params, &self.options.encode_to_vec()] {
             hash.update(&part.len().to_be_bytes()).update(part);
         }
         hash.update(self.workflow_id.unwrap_or_default().as_bytes());
@@ -126,6 +142,10 @@ impl Store {
             resume: Set(None),
             adoptions: Set(0),
             adopted_artifacts: Set(0),
+            workflow_version: Set(new.workflow_version),
+            parent_job_id: Set(new.parent.map(|parent| parent.job_id.clone())),
+            parent_node_id: Set(new.parent.map(|parent| parent.node_id.clone())),
+            depth: Set(new.parent.map_or(0, |parent| parent.depth)),
         };
         // One statement decides between callers that come at once; whoever loses reads the winner's row.
         let conflict = OnConflict::columns([Column::UserId, Column::JobId])
@@ -333,6 +353,10 @@ pub fn to_proto(row: Model, with_graph: bool) -> Result<Job, Error> {
         resume: _,
         adoptions: _,
         adopted_artifacts: _,
+        workflow_version,
+        parent_job_id,
+        parent_node_id,
+        depth: _,
     } = row;
     let duration = finished_at
         .zip(started_at)
@@ -355,6 +379,9 @@ pub fn to_proto(row: Model, with_graph: bool) -> Result<Job, Error> {
         graph_json: with_graph.then_some(graph),
         issues: issues.as_deref().map(read_issues).unwrap_or_default(),
         artifact_count,
+        workflow_version,
+        parent_job_id,
+        parent_node_id,
     })
 }
 /// The row holds the whole result; its `outputs` are what callers ask for.

@@ -1,7 +1,9 @@
-//! Tables of kernel-svc: runs, their event logs, their committed artifacts, and what they need to outlive a process.
+//! Tables of kernel-svc: runs, their event logs, their committed artifacts, and what they need to outlive a process; saved
+//! workflows.
 
 mod m20261130_000001_jobs;
 mod m20261130_000002_journal;
+mod m20261130_000003_workflows;
 
 use sea_orm_migration::prelude::*;
 
@@ -14,6 +16,7 @@ impl MigratorTrait for Migrator {
         vec![
             Box::new(m20261130_000001_jobs::Migration),
             Box::new(m20261130_000002_journal::Migration),
+            Box::new(m20261130_000003_workflows::Migration),
         ]
     }
     fn migration_table_name() -> sea_orm::DynIden {

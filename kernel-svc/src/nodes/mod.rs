@@ -15,6 +15,7 @@ mod constants;
 mod control;
 mod image;
 mod inputs;
+mod inside;
 mod media_files;
 mod media_io;
 mod media_paths;
@@ -52,6 +53,7 @@ pub fn registry() -> Registry {
 fn all() -> code::Types {
     [
         inputs::types(),
+        inside::types(),
         constants::types(),
         control::types(),
         text::types(),

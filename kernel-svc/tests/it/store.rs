@@ -13,3 +13,6 @@ mod rows;
 mod scene;
 mod service;
 mod service_queue;
+mod workflow_files;
+mod workflow_runs;
+mod workflows;

@@ -17,6 +17,15 @@ pub(crate) struct Job {
     /// The workflow it belongs to.
     #[schema(required)]
     workflow_id: Option<String>,
+    /// The version of the saved workflow that it runs; null when the request had a graph.
+    #[schema(required)]
+    workflow_version: Option<i64>,
+    /// The run whose node started it.
+    #[schema(required)]
+    parent_job_id: Option<String>,
+    /// That node.
+    #[schema(required)]
+    parent_node_id: Option<String>,
     /// Name shown in lists.
     name: String,
     /// `queued`, `running`, `completed`, `failed`, `cancelled` or `suspended`.
@@ -112,10 +121,16 @@ impl Job {
             graph_json,
             issues,
             artifact_count,
+            workflow_version,
+            parent_job_id,
+            parent_node_id,
         } = job;
         Self {
             id: job_id,
             workflow_id,
+            workflow_version,
+            parent_job_id,
+            parent_node_id,
             name,
             status: words::job_status(status),
             error: error.and_then(super::text),

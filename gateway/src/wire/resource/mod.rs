@@ -6,12 +6,14 @@ mod cost;
 mod generation;
 mod job;
 mod node;
+mod workflow;
 
 pub(crate) use asset::Asset;
 pub(crate) use cost::{CostSummary, JobCost};
 pub(crate) use generation::Generation;
 pub(crate) use job::{Issue, Job};
 pub(crate) use node::{Model, NodeType};
+pub(crate) use workflow::{Workflow, WorkflowVersion};
 
 use atelier_proto::common::v1::{MapValue, Money};
 use atelier_proto::money;
@@ -26,6 +28,11 @@ fn object(map: Option<MapValue>, user_id: &str) -> Json {
         &Value::map(value::map_for(map, user_id).unwrap_or_default()),
         BytesForm::Tagged,
     )
+}
+
+/// Outputs as their owner sees them.
+pub(crate) fn outputs_of(outputs: MapValue, user_id: &str) -> Json {
+    object(Some(outputs), user_id)
 }
 
 /// The request of a row as JSON, without bytes.

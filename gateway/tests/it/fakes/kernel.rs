@@ -17,6 +17,14 @@ impl JobService for Fakes {
         if let Some(refusal) = self.refusal.lock().expect("lock").clone() {
             return Err(refusal);
         }
+        let mut message = message;
+        let mut workflow_version = None;
+        if message.graph_json.is_none() {
+            let id = message.workflow_id.clone().unwrap_or_default();
+            let (version, graph) = self.graph_of(&user_id, &id, message.workflow_version)?;
+            (workflow_version, message.graph_json) = (Some(version), Some(graph));
+        }
+        let message = message;
         let job_id = message.job_id.clone();
         let job_id = if job_id.is_empty() {
             uuid::Uuid::now_v7().to_string()
@@ -48,6 +56,7 @@ impl JobService for Fakes {
         let job = Job {
             job_id: job_id.clone(),
             workflow_id: message.workflow_id.clone(),
+            workflow_version,
             name: message.name.clone(),
             status: if queued {
                 JobStatus::Queued
@@ -177,23 +186,75 @@ impl JobService for Fakes {
 
     async fn push_input(
         &self,
-        _request: Request<kernel::PushInputRequest>,
+        request: Request<kernel::PushInputRequest>,
     ) -> Reply<kernel::PushInputResponse> {
-        Err(tonic::Status::unimplemented("not scripted"))
+        let run = self.run_of(&request, &request.get_ref().job_id)?;
+        let message = request.into_inner();
+        let refuse = |code, reason, text: &str| Problem::new(code, reason, "fake.atelier", text);
+        if !matches!(run.job.status(), JobStatus::Running | JobStatus::Queued) {
+            return Err(refuse(Code::FailedPrecondition, reason::JOB_NOT_RUNNING, "it ended").into());
+        }
+        if message.name == "unknown" {
+            let problem = refuse(
+                Code::InvalidArgument,
+                reason::INVALID_FIELD,
+                "name: no such input",
+            );
+            return Err(problem.field("name", "no such input").into());
+        }
+        let mut pushed = self.pushed.lock().expect("lock");
+        let same =
+            |other: &&kernel::PushInputRequest| other.job_id == message.job_id && other.name == message.name;
+        let before: Vec<_> = pushed.iter().filter(same).collect();
+        if before.iter().any(|other| other.input_id == message.input_id) {
+            return Ok(Response::new(kernel::PushInputResponse { created: false }));
+        }
+        if before.iter().any(|other| other.finish) {
+            return Err(refuse(
+                Code::FailedPrecondition,
+                reason::INPUT_FINISHED,
+                "input is finished",
+            )
+            .into());
+        }
+        pushed.push(message);
+        Ok(Response::new(kernel::PushInputResponse { created: true }))
     }
 
     async fn send_control(
         &self,
-        _request: Request<kernel::SendControlRequest>,
+        request: Request<kernel::SendControlRequest>,
     ) -> Reply<kernel::SendControlResponse> {
-        Err(tonic::Status::unimplemented("not scripted"))
+        self.run_of(&request, &request.get_ref().job_id)?;
+        let message = request.into_inner();
+        if message.node_id == "fails" {
+            let problem = Problem::new(Code::Aborted, reason::NODE_FAILED, "fake.atelier", "boom");
+            return Err(problem.with("node_id", "fails").into());
+        }
+        let outputs = message.properties.clone().filter(|_| message.wait);
+        self.controls.lock().expect("lock").push(message);
+        Ok(Response::new(kernel::SendControlResponse { outputs }))
     }
 
     async fn resume_job(
         &self,
-        _request: Request<kernel::ResumeJobRequest>,
+        request: Request<kernel::ResumeJobRequest>,
     ) -> Reply<kernel::ResumeJobResponse> {
-        Err(tonic::Status::unimplemented("not scripted"))
+        let run = self.run_of(&request, &request.get_ref().job_id)?;
+        if run.job.status() != JobStatus::Suspended {
+            let problem = Problem::new(
+                Code::FailedPrecondition,
+                reason::JOB_NOT_SUSPENDED,
+                "fake.atelier",
+                "not suspended",
+            );
+            return Err(problem.into());
+        }
+        let job_id = run.job.job_id.clone();
+        self.emit(&job_id, job_update(JobStatus::Running));
+        let job = self.run_of(&request, &job_id)?.job;
+        self.resumed.lock().expect("lock").push(request.into_inner());
+        Ok(Response::new(kernel::ResumeJobResponse { job: Some(job) }))
     }
 }
 

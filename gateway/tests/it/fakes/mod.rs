@@ -3,6 +3,7 @@
 
 mod kernel;
 mod others;
+mod workflows;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -11,7 +12,10 @@ use std::sync::{Arc, Mutex};
 use atelier_common::identity::caller;
 use atelier_proto::asset::v1::{self as asset, Asset};
 use atelier_proto::kernel::v1::job_event::Event;
-use atelier_proto::kernel::v1::{Issue, Job, JobEvent, JobStatus, JobUpdate, RunJobRequest};
+use atelier_proto::kernel::v1::{
+    Issue, Job, JobEvent, JobStatus, JobUpdate, PushInputRequest, ResumeJobRequest, RunJobRequest,
+    SendControlRequest,
+};
 use atelier_proto::reason::{self, Problem};
 use atelier_proto::tracker::v1::{self as tracker, CostSummary, Generation};
 use tokio::sync::watch;
@@ -56,6 +60,10 @@ pub struct World {
     pub breaks_after: Mutex<Option<usize>>,
     pub started: Mutex<u32>,
     pub issues: Mutex<Vec<Issue>>,
+    pub pushed: Mutex<Vec<PushInputRequest>>,
+    pub controls: Mutex<Vec<SendControlRequest>>,
+    pub resumed: Mutex<Vec<ResumeJobRequest>>,
+    workflows: Mutex<Vec<workflows::Stored>>,
     pub assets: Mutex<BTreeMap<String, Stored>>,
     pub rows: Mutex<Vec<Generation>>,
     pub costs: Mutex<CostSummary>,

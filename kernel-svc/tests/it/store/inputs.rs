@@ -72,7 +72,11 @@ async fn k_134_values_are_pushed_once_each_until_the_input_is_finished() {
             let pushed = push(&up, "mic", id, Some(value)).await.unwrap();
             assert_eq!(pushed, created, "{} {id}", db.engine());
         }
-        assert_eq!(up.get("j").await.status(), JobStatus::Running, "until it is finished");
+        assert_eq!(
+            up.get("j").await.status(),
+            JobStatus::Running,
+            "until it is finished"
+        );
         push(&up, "mic", "3", None).await.unwrap();
         assert_eq!(
             heard(&up).await,
@@ -109,7 +113,11 @@ async fn k_139_a_push_into_nothing_is_refused_and_changes_nothing() {
             ..PushInputRequest::default()
         };
         let refused = up.client().push_input(up.by("2", foreign)).await.unwrap_err();
-        assert_eq!(refused.code(), Code::NotFound, "somebody else's run does not exist");
+        assert_eq!(
+            refused.code(),
+            Code::NotFound,
+            "somebody else's run does not exist"
+        );
         let unknown = control(&up, "out", "x").await.unwrap_err();
         assert_eq!(unknown.code(), Code::InvalidArgument, "{unknown}");
         push(&up, "mic", "2", None).await.unwrap();
@@ -139,7 +147,11 @@ async fn g_4_what_was_pushed_and_sent_is_there_after_the_process_died() {
             .within(Duration::from_secs(20))
             .await;
         let after = before.successor(&db, provider()).await;
-        assert!(!push(&after, "mic", "1", Some("a")).await.unwrap(), "{}", db.engine());
+        assert!(
+            !push(&after, "mic", "1", Some("a")).await.unwrap(),
+            "{}",
+            db.engine()
+        );
         assert!(push(&after, "mic", "2", Some("b")).await.unwrap());
         push(&after, "mic", "3", None).await.unwrap();
         assert_eq!(

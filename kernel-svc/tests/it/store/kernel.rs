@@ -14,6 +14,7 @@ use atelier_proto::{
     kernel::v1::{
         GetJobRequest, Job, JobEvent, JobStatus, RunJobRequest, WatchJobRequest, WatchStarted,
         job_service_client::JobServiceClient, watch_job_response::Message,
+        workflow_service_client::WorkflowServiceClient,
     },
     provider::v1::provider_service_server::ProviderServiceServer,
 };
@@ -25,6 +26,7 @@ use super::fakes::{Assets, Provider};
 /// A running kernel. It is told to stop when dropped.
 pub struct Up {
     client: JobServiceClient<Transport>,
+    workflows: WorkflowServiceClient<Transport>,
     deps: Deps,
     pub assets: Assets,
     pub provider: Provider,
@@ -46,6 +48,7 @@ impl Up {
         };
         let started = start::<Kernel>(settings, &deps).await.unwrap();
         Self {
+            workflows: WorkflowServiceClient::new(started.transport.clone()),
             client: JobServiceClient::new(started.transport),
             deps,
             assets,
@@ -62,6 +65,9 @@ impl Up {
     }
     pub fn client(&self) -> JobServiceClient<Transport> {
         self.client.clone()
+    }
+    pub fn workflows(&self) -> WorkflowServiceClient<Transport> {
+        self.workflows.clone()
     }
     pub fn signed<T>(&self, message: T) -> Request<T> {
         self.by("1", message)

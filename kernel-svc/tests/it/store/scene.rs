@@ -223,6 +223,9 @@ pub async fn record_driven(
         owner,
         lease_until,
         trigger: None,
+        workflow_version: None,
+        asked: None,
+        parent: None,
     };
     store.insert(caller, new).await
 }
