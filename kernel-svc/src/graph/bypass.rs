@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{
+    loops::is_back_edge,
     model::{Edge, HydratedGraph, Node},
     types::compatible,
 };
@@ -15,7 +16,7 @@ pub fn bypass(mut graph: HydratedGraph) -> HydratedGraph {
         let incoming: Vec<Edge> = graph
             .edges
             .iter()
-            .filter(|edge| !edge.control && edge.target == node.id)
+            .filter(|edge| !edge.control && edge.target == node.id && !is_back_edge(edge, &node))
             .cloned()
             .collect();
         let nodes = &graph.nodes;

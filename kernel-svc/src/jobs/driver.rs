@@ -291,6 +291,8 @@ impl Jobs {
             events,
             cancel,
             probe: None,
+            trigger: None,
+            resume: std::collections::HashMap::new(),
         };
         run::run(spec).await;
     }

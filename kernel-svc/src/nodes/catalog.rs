@@ -65,6 +65,8 @@ struct Entry {
     is_controlled: Option<bool>,
     is_join_node: Option<bool>,
     #[serde(default)]
+    is_trigger: bool,
+    #[serde(default)]
     supports_dynamic_inputs: bool,
     #[serde(default)]
     supports_dynamic_outputs: bool,
@@ -150,6 +152,7 @@ impl From<Entry> for NodeMeta {
             streaming_input: Some(entry.is_streaming_input.unwrap_or(false)),
             streaming_output: Some(entry.is_streaming_output.unwrap_or(false)),
             controlled: entry.is_controlled,
+            trigger: entry.is_trigger,
             join: Some(entry.is_join_node.unwrap_or(false)),
             dynamic_inputs: entry.supports_dynamic_inputs,
             dynamic_outputs: entry.supports_dynamic_outputs,

@@ -15,6 +15,8 @@ mod inputs;
 mod models;
 mod sinks;
 mod text;
+mod triggers;
+mod variables;
 
 #[cfg(test)]
 mod testing;
@@ -46,6 +48,8 @@ fn all() -> code::Types {
         text::types(),
         models::types(),
         sinks::types(),
+        triggers::types(),
+        variables::types(),
     ]
     .into_iter()
     .flatten()

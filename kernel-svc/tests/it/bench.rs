@@ -115,6 +115,8 @@ async fn timed(graph: HydratedGraph, registry: Arc<Registry>) -> (RunResult, f64
         events,
         cancel: CancellationToken::new(),
         probe: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let start = Instant::now();
     let result = tokio::spawn(run(spec)).await.unwrap();

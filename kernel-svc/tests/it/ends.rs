@@ -318,6 +318,8 @@ async fn k_230_a_relay_that_is_gone_does_not_stop_the_run() {
         events,
         cancel: setup.cancel,
         probe: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     assert_eq!(atelier_kernel::run::run(spec).await.status, JobStatus::Completed);
 }

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use atelier_kernel::{
     event::{Event, Note},
     graph::{HydratedGraph, hydrate::hydrate, load::parse},
-    node::{Context, Generated, GenerationCall, NodeError, Pieces, Registry, Services},
+    node::{Context, Generated, GenerationCall, NodeError, Pieces, Registry, Services, TriggerEvent},
     run::{Lineage, Probe, RunHandle, RunOptions, RunResult, RunSpec, start},
 };
 use atelier_proto::{
@@ -22,7 +22,7 @@ use serde_json::Value as Json;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::nodes::{Log, registry};
+use crate::nodes::{Log, registry, with_tests};
 
 /// No other services.
 pub struct NoServices;
@@ -87,6 +87,8 @@ pub struct Setup {
     pub log: Arc<Log>,
     pub registry: Arc<Registry>,
     pub cancel: CancellationToken,
+    pub trigger: Option<TriggerEvent>,
+    pub resume: HashMap<String, Map>,
 }
 /// A run that goes on.
 pub struct Running {
@@ -110,9 +112,19 @@ impl Setup {
     pub fn new(graph: &Json) -> Self {
         Self::with_log(graph, Log::default())
     }
+    /// With the built-in types besides those of the tests.
+    pub fn with_builtins(graph: &Json) -> Self {
+        let log = Arc::new(Log::default());
+        let registry = with_tests(atelier_kernel::nodes::registry(), &log);
+        Self::with(graph, log, registry)
+    }
     pub fn with_log(graph: &Json, log: Log) -> Self {
         let log = Arc::new(log);
-        let registry = Arc::new(registry(&log));
+        let registry = registry(&log);
+        Self::with(graph, log, registry)
+    }
+    fn with(graph: &Json, log: Arc<Log>, registry: Registry) -> Self {
+        let registry = Arc::new(registry);
         let raw = parse(graph, &mut Vec::new()).expect("a graph");
         let options = RunOptions {
             strict: true,
@@ -126,6 +138,8 @@ impl Setup {
             log,
             registry,
             cancel: CancellationToken::new(),
+            trigger: None,
+            resume: HashMap::new(),
         }
     }
     pub fn params(mut self, params: Json) -> Self {
@@ -154,6 +168,8 @@ impl Setup {
             events,
             cancel: self.cancel.clone(),
             probe: Some(Arc::clone(&traffic) as Arc<dyn Probe>),
+            trigger: self.trigger,
+            resume: self.resume,
         });
         let events = tokio::spawn(async move {
             let mut all = Vec::new();

@@ -311,6 +311,8 @@ async fn k_139_pushing_too_early_or_into_nothing() {
             events,
             cancel: setup.cancel,
             probe: None,
+            trigger: None,
+            resume: std::collections::HashMap::new(),
         };
         (receiver, atelier_kernel::run::start(spec).0)
     };

@@ -89,6 +89,8 @@ async fn ran(nodes: &[(&str, &str, Json)], edges: &[&str], params: Json, script:
         events,
         cancel: CancellationToken::new(),
         probe: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let listen = async {
         let mut artifacts = Vec::new();
@@ -380,6 +382,8 @@ async fn an_agent_gives_its_whole_answer_once_and_the_outputs_that_were_added() 
         events,
         cancel: CancellationToken::new(),
         probe: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let (result, ()) = tokio::join!(run(spec), async { while said.recv().await.is_some() {} });
     assert_eq!(

@@ -1,6 +1,7 @@
 //! The parts of a run before its actors start: inboxes, executors, and the first values of its inputs.
 
 use std::{
+    collections::HashMap,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, atomic::AtomicBool},
 };
@@ -13,18 +14,21 @@ use tokio_util::sync::CancellationToken;
 use super::super::{
     activity::Activity,
     actor::{Actor, context},
+    budget::Budget,
     cancel::call,
     core::{Core, EdgeState},
     inbox::Inbox,
     mode::external::External,
     options::RunOptions,
     probe::Probe,
+    quiet::Loops,
+    variables::Variables,
     waiters::Waiters,
 };
 use crate::{
     event::EventSender,
     graph::plan::{Plan, PlanNode},
-    node::{Registry, Services},
+    node::{Registry, Services, TriggerEvent},
 };
 
 /// A code and a text.
@@ -44,13 +48,20 @@ pub(super) fn core(
     events: EventSender,
     cancel: &CancellationToken,
     probe: Option<Arc<dyn Probe>>,
+    (trigger, resume): (Option<TriggerEvent>, HashMap<String, Map>),
 ) -> Core {
     let activity = Arc::new(Activity::default());
+    let budget = Arc::new(Budget::new(
+        options.byte_budget,
+        plan.nodes.len(),
+        Arc::clone(&activity),
+    ));
     let inbox = |node: &Arc<PlanNode>| {
         let handles = node.facts.handles.iter().map(|handle| handle.edges.len());
         Arc::new(Inbox::new(
             handles.chain([node.controllers]),
             Arc::clone(&activity),
+            Arc::clone(&budget),
         ))
     };
     let flags = || plan.nodes.iter().map(|_| AtomicBool::new(false)).collect();
@@ -64,9 +75,23 @@ pub(super) fn core(
         tainted: flags(),
         opened: plan.roots.iter().map(|_| Mutex::default()).collect(),
         waiters: Waiters::default(),
+        loops: Loops::of(&plan),
+        variables: Arc::new(Variables::of(&plan, Arc::clone(&activity))),
+        queues: plan
+            .nodes
+            .iter()
+            .filter(|node| node.node.meta.trigger)
+            .map(|node| (Arc::clone(&node.label.id), Arc::default()))
+            .collect(),
+        trigger,
+        resume: resume
+            .into_iter()
+            .map(|(id, state)| (id, Arc::new(state)))
+            .collect(),
         probe,
         started: Instant::now(),
         activity,
+        budget,
         plan,
     }
 }
@@ -119,7 +144,7 @@ pub(super) async fn executors(
 }
 
 /// Sends the first values of the inputs and ends those that nothing more can come to. The limit of the
-/// inboxes holds afterwards only: nobody reads them yet.
+/// inboxes and the budget hold afterwards only: nobody reads them yet.
 pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) -> Result<(), Failure> {
     for external in externals {
         let Some(value) = external.initial(params) else {
@@ -139,6 +164,7 @@ pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) 
     core.inboxes
         .iter()
         .for_each(|inbox| inbox.set_limit(core.options.buffer_limit));
+    core.budget.enforce();
     Ok(())
 }
 

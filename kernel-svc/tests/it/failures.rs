@@ -1,0 +1,1 @@
+//! Kernel specification 9: known failures, one test each.

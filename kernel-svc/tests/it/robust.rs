@@ -1,0 +1,1 @@
+//! Nodes that misbehave, and graphs that are large.
