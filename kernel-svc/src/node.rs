@@ -152,6 +152,10 @@ pub struct Offers {
 }
 
 /// The code of a node; one instance per node and run.
+///
+/// All nodes share the threads of the runtime: code that computes for long, or blocks, does so in
+/// `tokio::task::spawn_blocking`, and one that keeps its thread for more than a second is warned about. Code that waits
+/// looks at [`Context::cancel`]; after the grace period of a cancel it is dropped at its next wait.
 #[async_trait]
 pub trait Executor: Send + Sync {
     /// The entry points besides `process`.

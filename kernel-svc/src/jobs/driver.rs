@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use atelier_common::{clock::Clock, component::Deps, db::GroupCommit, identity::Caller, tasks::Tasks};
 use atelier_proto::{
-    kernel::v1::{Job, JobStatus, RunJobRequest, RunOptions},
+    kernel::v1::{self, Job, JobStatus, RunJobRequest, RunOptions},
     value::Map,
 };
 use dashmap::DashMap;
@@ -22,7 +22,7 @@ use crate::{
     event::Event,
     graph::{self, LoadOptions},
     log::{Append, Live, LiveJobs},
-    node::Registry,
+    node::{Registry, TriggerEvent},
     relay::{Identity, Relay, Saver},
     run,
     services::{Clients, JobServices},
@@ -49,6 +49,8 @@ pub struct Jobs {
     running: Arc<DashMap<String, CancellationToken>>,
     tasks: Tasks,
 }
+/// What a run is given: its parameters, and the event that starts it.
+type Given = (Map, Option<TriggerEvent>);
 /// A run that was asked for.
 pub struct Started {
     /// The run.
@@ -113,7 +115,7 @@ impl Jobs {
             params,
             name,
             options,
-            trigger: _,
+            trigger,
         } = request;
         let Some(graph) = graph_json else {
             return Err(match workflow_id {
@@ -142,6 +144,7 @@ impl Jobs {
                 wrong,
             });
         }
+        let event = trigger.clone().map(trigger_event).transpose()?;
         let options = options.unwrap_or_default();
         let jobs = self.clone();
         let caller = caller.clone();
@@ -154,6 +157,7 @@ impl Jobs {
                 graph: &graph,
                 params: &params,
                 options: &options,
+                trigger: trigger.as_ref(),
                 owner: &jobs.instance,
                 lease_until: jobs.lease_until(),
             };
@@ -168,7 +172,7 @@ impl Jobs {
             let (row, created) = jobs.store.insert(&caller, new).await?;
             let job = to_proto(row.clone(), false)?;
             if created {
-                jobs.spawn(caller, row, parsed, values, options, ticket);
+                jobs.spawn(caller, row, parsed, (values, event), options, ticket);
             }
             Ok(Started { job, created })
         });
@@ -183,7 +187,7 @@ impl Jobs {
         caller: Caller,
         row: Model,
         graph: serde_json::Value,
-        params: Map,
+        params: Given,
         options: RunOptions,
         ticket: Ticket,
     ) {
@@ -217,7 +221,7 @@ impl Jobs {
         row: &Model,
         live: Arc<Live>,
         graph: serde_json::Value,
-        params: Map,
+        params: Given,
         options: RunOptions,
         ticket: Ticket,
         cancel: CancellationToken,
@@ -249,7 +253,7 @@ impl Jobs {
         caller: Caller,
         row: &Model,
         graph: serde_json::Value,
-        params: Map,
+        (params, trigger): Given,
         options: &RunOptions,
         events: mpsc::Sender<Event>,
         cancel: CancellationToken,
@@ -291,7 +295,7 @@ impl Jobs {
             events,
             cancel,
             probe: None,
-            trigger: None,
+            trigger,
             resume: std::collections::HashMap::new(),
         };
         run::run(spec).await;
@@ -332,6 +336,7 @@ impl Jobs {
             strict: options.strict,
             buffer_limit,
             cancel_grace: self.settings.cancel_grace,
+            clock: self.clock.clone(),
             ..Default::default()
         }
     }
@@ -364,6 +369,21 @@ impl Jobs {
     pub async fn get(&self, caller: &Caller, job_id: &str) -> Result<Job, Error> {
         to_proto(self.store.get(caller, job_id).await?, true)
     }
+}
+fn trigger_event(event: v1::TriggerEvent) -> Result<TriggerEvent, Error> {
+    let v1::TriggerEvent { node_id, payload } = event;
+    let wrong = |wrong: String| Error::InvalidField {
+        field: "trigger",
+        wrong,
+    };
+    if node_id.is_empty() {
+        return Err(wrong("names no node".to_owned()));
+    }
+    let payload = Map::try_from(payload.unwrap_or_default()).map_err(|error| wrong(error.to_string()))?;
+    Ok(TriggerEvent {
+        node_id: node_id.into(),
+        payload,
+    })
 }
 /// The graph of a request: JSON with the shape of a graph.
 ///

@@ -3,7 +3,7 @@
 use atelier_common::{clock::Clock, db::Db, identity::Caller};
 use atelier_proto::{
     common::v1::MapValue,
-    kernel::v1::{Issue, Job, JobStatus, ListJobsRequest, RunOptions},
+    kernel::v1::{Issue, Job, JobStatus, ListJobsRequest, RunOptions, TriggerEvent},
     time,
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -45,6 +45,8 @@ pub struct NewJob<'a> {
     pub params: &'a MapValue,
     /// Its options.
     pub options: &'a RunOptions,
+    /// The event that starts it.
+    pub trigger: Option<&'a TriggerEvent>,
     /// The instance that is to drive it.
     pub owner: &'a str,
     /// Until when, in microseconds.
@@ -61,6 +63,9 @@ impl NewJob<'_> {
             hash.update(&part.len().to_be_bytes()).update(part);
         }
         hash.update(self.workflow_id.unwrap_or_default().as_bytes());
+        if let Some(trigger) = self.trigger {
+            hash.update(b"\0trigger").update(&trigger.encode_to_vec());
+        }
         hash.finalize().to_hex().to_string()
     }
 }

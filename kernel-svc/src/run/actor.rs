@@ -73,7 +73,7 @@ pub(crate) fn context(
         outputs: Arc::new(node.node.outputs.clone()),
         invocation: Arc::default(),
         cancel: core.cancel.child_token(),
-        notes: NoteSink::new(Arc::clone(&node.label), core.events.clone()),
+        notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone()),
         services: Arc::clone(services),
         ordinal: Arc::default(),
         generation_ids: Arc::default(),

@@ -13,7 +13,7 @@ use atelier_proto::{
     kernel::v1::{EdgeStatus, Severity},
     value::{Map, Value},
 };
-use tokio::time::Instant;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -29,7 +29,7 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    event::{Event, EventSender, Note},
+    event::{Event, Note},
     graph::{
         facts::Root,
         plan::{Plan, PlanEdge, PlanNode, SlotPlan},
@@ -44,7 +44,8 @@ pub(crate) struct Core {
     pub plan: Plan,
     pub inboxes: Vec<Arc<Inbox>>,
     pub edges: Vec<EdgeState>,
-    pub events: EventSender,
+    /// Whoever drives the run keeps it open; nothing else does, so that the last event is the last.
+    pub events: mpsc::WeakSender<Event>,
     pub cancel: CancellationToken,
     pub options: RunOptions,
     pub activity: Arc<Activity>,
@@ -90,7 +91,9 @@ impl Core {
     /// Says something to the outside; waits while the relay is behind. A relay that is gone is no concern of
     /// the run.
     pub async fn say(&self, event: Event) {
-        let _ = self.events.send(event).await;
+        if let Some(events) = self.events.upgrade() {
+            let _ = events.send(event).await;
+        }
     }
     /// A warning in the log of a node.
     pub async fn warn(&self, node: &PlanNode, content: String) {

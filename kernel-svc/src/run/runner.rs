@@ -204,7 +204,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     let core = Arc::new(build::core(
         prepared.plan,
         options,
-        events,
+        &events,
         &cancel,
         probe,
         further,
@@ -381,6 +381,9 @@ async fn task(actor: Actor) -> NodeEnd {
         Outcome::Failed(error) => Some(error.message.as_str()),
         Outcome::Completed | Outcome::Suspended(_) => None,
     };
+    if let Some(probe) = &core.probe {
+        probe.ended(&node.label.id);
+    }
     core.end_node(at, error).await;
     core.activity.end();
     end

@@ -49,6 +49,8 @@ impl Services for NoServices {
 pub struct Traffic {
     pub delivered: Mutex<HashMap<String, Vec<(Value, String)>>>,
     pub done: Mutex<HashMap<String, Vec<String>>>,
+    /// What follows the end of this node fails.
+    panics_after: Option<String>,
 }
 fn sorted(lineage: &Lineage, roots: &[Arc<str>]) -> String {
     let mut parts: Vec<String> = lineage
@@ -68,6 +70,12 @@ impl Probe for Traffic {
             .entry(edge.to_string())
             .or_default()
             .push(item);
+    }
+    fn ended(&self, node: &Arc<str>) {
+        assert!(
+            self.panics_after.as_deref() != Some(&**node),
+            "on purpose, after {node}"
+        );
     }
     fn done(&self, edge: &Arc<str>, key: &Lineage, roots: &[Arc<str>]) {
         self.done
@@ -89,6 +97,7 @@ pub struct Setup {
     pub cancel: CancellationToken,
     pub trigger: Option<TriggerEvent>,
     pub resume: HashMap<String, Map>,
+    pub panics_after: Option<String>,
 }
 /// A run that goes on.
 pub struct Running {
@@ -140,6 +149,7 @@ impl Setup {
             cancel: CancellationToken::new(),
             trigger: None,
             resume: HashMap::new(),
+            panics_after: None,
         }
     }
     pub fn params(mut self, params: Json) -> Self {
@@ -156,7 +166,10 @@ impl Setup {
     }
     pub fn start(self) -> Running {
         let (events, mut receiver) = mpsc::channel(256);
-        let traffic = Arc::new(Traffic::default());
+        let traffic = Arc::new(Traffic {
+            panics_after: self.panics_after,
+            ..Traffic::default()
+        });
         let (handle, run) = start(RunSpec {
             job_id: "job".into(),
             workflow_id: None,
@@ -193,6 +206,10 @@ impl Setup {
 }
 impl Running {
     pub async fn done(self) -> Done {
+        self.done_within(std::time::Duration::from_secs(60)).await
+    }
+    /// The same for a run that takes longer, on a clock that is paused.
+    pub async fn done_within(self, limit: std::time::Duration) -> Done {
         let Self {
             handle,
             result,
@@ -201,7 +218,6 @@ impl Running {
             traffic,
             ..
         } = self;
-        let limit = std::time::Duration::from_secs(60);
         let result = tokio::time::timeout(limit, result)
             .await
             .expect("the run ends")
@@ -216,6 +232,15 @@ impl Running {
             log,
             traffic,
         }
+    }
+    /// Values that have passed an edge so far.
+    pub fn delivered(&self, edge: &str) -> usize {
+        self.traffic
+            .delivered
+            .lock()
+            .unwrap()
+            .get(edge)
+            .map_or(0, Vec::len)
     }
     /// Waits until the handle can be used.
     pub async fn started(&self) {

@@ -9,6 +9,6 @@ mod recovery;
 mod relay;
 mod relay_media;
 mod rows;
-mod scene;
+pub mod scene;
 mod service;
 mod service_queue;

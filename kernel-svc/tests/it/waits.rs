@@ -96,6 +96,10 @@ async fn triggers_of_the_catalog_give_the_event_of_their_run(
     );
 }
 
+/// Runs on a clock that is paused.
+async fn run_long(setup: Setup) -> Done {
+    setup.start().done_within(Duration::from_secs(100_000)).await
+}
 async fn started(setup: Setup) -> Running {
     let running = setup.start();
     running.started().await;
@@ -122,6 +126,7 @@ async fn events_are_pushed_to_a_trigger_that_runs(#[case] name: &str, #[case] ou
         matches!(refused, Err(RunError::InputFinished(_) | RunError::Ended)),
         "{refused:?}"
     );
+    drop(handle);
     let done = running.done().await;
     assert_eq!(
         (done.status(), done.outputs()),
@@ -150,7 +155,7 @@ async fn a_trigger_without_events_suspends_its_run() {
         (json!({"timeout_seconds": 0.2}), 1.0),
     ] {
         let start = tokio::time::Instant::now();
-        let done = built_in("ManualTrigger", properties, "data").run().await;
+        let done = run_long(built_in("ManualTrigger", properties, "data")).await;
         let passed = start.elapsed().as_secs_f64();
         assert!((seconds..seconds + 1.0).contains(&passed), "{passed}");
         assert_eq!(done.status(), JobStatus::Suspended);
@@ -214,7 +219,7 @@ fn wait(seconds: i64) -> Graph {
 async fn a_wait_hands_its_input_on_after_a_while() {
     for seconds in [0, 3, 4_000] {
         let start = tokio::time::Instant::now();
-        let done = Setup::with_builtins(&wait(seconds).json()).run().await;
+        let done = run_long(Setup::with_builtins(&wait(seconds).json())).await;
         assert_eq!(
             (done.status(), done.outputs()),
             (JobStatus::Completed, json!({"out": ["tea"]}))

@@ -45,7 +45,7 @@ pub(super) struct Made {
 pub(super) fn core(
     plan: Plan,
     options: RunOptions,
-    events: EventSender,
+    events: &EventSender,
     cancel: &CancellationToken,
     probe: Option<Arc<dyn Probe>>,
     (trigger, resume): (Option<TriggerEvent>, HashMap<String, Map>),
@@ -68,7 +68,7 @@ pub(super) fn core(
     Core {
         inboxes: plan.nodes.iter().map(inbox).collect(),
         edges: plan.edges.iter().map(|_| EdgeState::default()).collect(),
-        events,
+        events: events.downgrade(),
         cancel: cancel.child_token(),
         options,
         finished: flags(),

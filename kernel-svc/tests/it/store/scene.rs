@@ -219,6 +219,7 @@ pub async fn record_driven(
         graph,
         params: &params,
         options: &options,
+        trigger: None,
         owner,
         lease_until,
     };
