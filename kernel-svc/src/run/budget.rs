@@ -1,7 +1,8 @@
 //! How much memory the values of a run may take while they wait: in inboxes, and in the buckets of nodes that
 //! pair them. A producer that would exceed it waits until something is consumed.
 //!
-//! Sizes are estimates, and a value on several edges counts once for each. Every inbox reserves in small
+//! Sizes are estimates, and a value on several edges counts once for each. What a node holds while it works
+//! counts too, and beyond the budget every inbox may hold one value, so that a run always moves on. Every inbox reserves in small
 //! portions, so that nodes which have nothing to do with each other rarely touch a common counter.
 
 use std::sync::{
@@ -24,38 +25,55 @@ const PORTION: i64 = 16 * 1024;
 /// more than the budget: times the budget.
 const STRETCH: i64 = 4;
 
+/// How deep a value is looked into to estimate its size.
+const DEPTH: usize = 16;
+/// What a value takes that is not looked into, in bytes.
+const PLAIN: usize = 16;
+
 /// About how many bytes a value takes. The time for it does not grow with the value.
 pub(crate) fn weigh(value: &Value) -> i64 {
     let mut looks = LOOKS;
-    i64::try_from(estimate(value, &mut looks)).unwrap_or(i64::MAX / 8)
+    let bytes = i64::try_from(estimate(value, &mut looks, DEPTH)).unwrap_or(i64::MAX);
+    bytes.min(i64::MAX / 8)
 }
-fn estimate(value: &Value, looks: &mut usize) -> usize {
+fn estimate(value: &Value, looks: &mut usize, depth: usize) -> usize {
     *looks = looks.saturating_sub(1);
     match value {
-        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => 16,
-        Value::Str(text) => 16_usize.saturating_add(text.len()),
-        Value::Bytes(bytes) => 16_usize.saturating_add(bytes.len()),
-        Value::List(values) => 32_usize.saturating_add(sample(values.iter().map(|value| (0, value)), looks)),
+        Value::Null | Value::Bool(_) | Value::Int(_) | Value::Float(_) => PLAIN,
+        Value::Str(text) => PLAIN.saturating_add(text.len()),
+        Value::Bytes(bytes) => PLAIN.saturating_add(bytes.len()),
+        Value::List(values) => {
+            32_usize.saturating_add(sample(values.iter().map(|value| (0, value)), looks, depth))
+        }
         Value::Map(map) => {
             let entries = map.iter().map(|(name, value)| (name.len() + 24, value));
-            32_usize.saturating_add(sample(entries, looks))
+            32_usize.saturating_add(sample(entries, looks, depth))
         }
         Value::Media(media) => {
             let data = media.data.as_ref().map_or(0, bytes::Bytes::len);
             let extra = media.extra.iter().map(|(name, value)| (name.len() + 24, value));
             let fixed = 160_usize.saturating_add(data).saturating_add(media.uri.len());
-            fixed.saturating_add(sample(extra, looks))
+            fixed.saturating_add(sample(extra, looks, depth))
         }
     }
 }
-fn sample<'a>(entries: impl ExactSizeIterator<Item = (usize, &'a Value)>, looks: &mut usize) -> usize {
+fn sample<'a>(
+    entries: impl ExactSizeIterator<Item = (usize, &'a Value)>,
+    looks: &mut usize,
+    depth: usize,
+) -> usize {
     let (length, mut seen, mut sum) = (entries.len(), 0_usize, 0_usize);
+    let Some(depth) = depth.checked_sub(1) else {
+        return PLAIN.saturating_mul(length);
+    };
     for (name, value) in entries {
         if seen > 0 && *looks == 0 {
             break;
         }
         seen += 1;
-        sum = sum.saturating_add(name).saturating_add(estimate(value, looks));
+        sum = sum
+            .saturating_add(name)
+            .saturating_add(estimate(value, looks, depth));
     }
     if seen == length {
         sum
@@ -194,9 +212,12 @@ impl Account {
         self.add(bytes);
         Hold(Some((Arc::clone(self), bytes)))
     }
+    /// An inbox that holds nothing always takes one value: else producers at the beginning of a run could use the
+    /// whole budget up, and nothing that they sent could move on.
     fn has_room(&self, bytes: i64) -> bool {
-        let own = self.own.load(Ordering::Relaxed).saturating_add(bytes);
-        own <= self.reserved.load(Ordering::Relaxed)
+        let own = self.own.load(Ordering::SeqCst);
+        own <= 0
+            || own.saturating_add(bytes) <= self.reserved.load(Ordering::SeqCst)
             || self.budget.fits(bytes)
             || self.free.load(Ordering::SeqCst)
     }
@@ -210,6 +231,10 @@ impl Account {
         }
     }
     fn remove(&self, bytes: i64) {
+        self.give_back(bytes);
+        self.budget.wake();
+    }
+    fn give_back(&self, bytes: i64) {
         let mut own = self.own.fetch_sub(bytes, Ordering::SeqCst) - bytes;
         let mut reserved = self.reserved.load(Ordering::SeqCst);
         loop {
@@ -223,7 +248,6 @@ impl Account {
             {
                 Ok(_) => {
                     self.budget.used.fetch_sub(reserved - keeps, Ordering::SeqCst);
-                    self.budget.wake();
                     return;
                 }
                 Err(now) => {

@@ -9,6 +9,7 @@ use std::{
 
 use async_trait::async_trait;
 use atelier_proto::value::{Map, Value};
+use chrono::{DateTime, Utc};
 use tokio::{sync::Notify, time::timeout};
 
 use crate::node::{Context, NodeError, NodeErrorKind};
@@ -101,22 +102,25 @@ impl Context {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(NodeError::cancelled()),
-            event = timeout(limit, self.events.next()) => event.or_else(|_| {
-                let text = |at: chrono::DateTime<chrono::Utc>| Value::from(at.to_rfc3339());
-                let entry = |name: &str, value: Value| (name.to_owned(), value);
-                let state = Map::from_iter([
-                    entry("suspended_at", text(self.clock.now())),
-                    entry("last_activity", text(since)),
-                    entry("inactivity_timeout_seconds", limit.as_secs_f64().into()),
-                ]);
-                let metadata = Map::from_iter([
-                    entry("trigger_node", true.into()),
-                    entry("inactivity_suspension", true.into()),
-                ]);
-                let reason = format!("no event came for {} seconds", limit.as_secs());
-                let kind = NodeErrorKind::Suspended { state, metadata };
-                Err(NodeError { kind, ..NodeError::new(reason) })
-            }),
+            event = timeout(limit, self.events.next()) => event.map_err(|_| self.inactive(since, limit)),
+        }
+    }
+    /// The suspension of a trigger that no event comes to.
+    fn inactive(&self, since: DateTime<Utc>, limit: Duration) -> NodeError {
+        let entry = |name: &str, value: Value| (name.to_owned(), value);
+        let state = Map::from_iter([
+            entry("suspended_at", self.clock.now().to_rfc3339().into()),
+            entry("last_activity", since.to_rfc3339().into()),
+            entry("inactivity_timeout_seconds", limit.as_secs_f64().into()),
+        ]);
+        let metadata = Map::from_iter([
+            entry("trigger_node", true.into()),
+            entry("inactivity_suspension", true.into()),
+        ]);
+        let reason = format!("no event came for {} seconds", limit.as_secs());
+        NodeError {
+            kind: NodeErrorKind::Suspended { state, metadata },
+            ..NodeError::new(reason)
         }
     }
 }

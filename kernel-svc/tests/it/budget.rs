@@ -36,7 +36,7 @@ async fn g_14_a_producer_waits_for_its_consumer() {
         .options(|options| options.byte_budget = 64 * KIB)
         .start();
     let mut most = 0;
-    while running.delivered("e2") < 100 {
+    while running.delivered("e2") < 100 && !running.has_ended() {
         let waiting = running.delivered("e1").saturating_sub(running.delivered("e2"));
         most = most.max(waiting);
         tokio::time::sleep(Duration::from_micros(500)).await;

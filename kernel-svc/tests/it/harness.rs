@@ -233,6 +233,9 @@ impl Running {
             traffic,
         }
     }
+    pub fn has_ended(&self) -> bool {
+        self.result.is_finished()
+    }
     /// Values that have passed an edge so far.
     pub fn delivered(&self, edge: &str) -> usize {
         self.traffic

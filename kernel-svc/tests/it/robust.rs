@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use atelier_kernel::{
     event::Note,
-    graph::{check, check::MOST_NODES},
+    graph::check,
     node::{Context, Executor, NodeError, NodeMeta, OutputMeta},
 };
 use atelier_proto::{kernel::v1::JobStatus, value::Map};
@@ -78,7 +78,6 @@ fn ten_thousand_faults_are_found_in_no_time() {
 
 #[tokio::test]
 async fn a_hundred_thousand_nodes_are_refused() {
-    assert!(MOST_NODES < 100_000);
     let nodes: Vec<Json> = (0..100_000)
         .map(|at| json!({"id": format!("n{at}"), "type": "test.Const"}))
         .collect();
