@@ -150,26 +150,40 @@ pub enum Note {
 /// Where events go: bounded; full means that the relay is behind, and the actor waits.
 pub type EventSender = mpsc::Sender<Event>;
 
-/// Where notes of one node go.
+/// Where notes of one node go. Those of a run end with it: node code that outlives its run says nothing more,
+/// and keeps no one waiting for the last event.
 #[derive(Clone)]
 pub struct NoteSink {
     label: Arc<NodeLabel>,
-    events: EventSender,
+    events: Events,
+}
+#[derive(Clone)]
+enum Events {
+    Kept(EventSender),
+    OfRun(mpsc::WeakSender<Event>),
 }
 impl NoteSink {
     /// A sink for a node's notes.
     #[must_use]
     pub fn new(label: Arc<NodeLabel>, events: EventSender) -> Self {
+        let events = Events::Kept(events);
+        Self { label, events }
+    }
+    /// A sink for the notes of a node of a run that goes on.
+    #[must_use]
+    pub fn of_run(label: Arc<NodeLabel>, events: mpsc::WeakSender<Event>) -> Self {
+        let events = Events::OfRun(events);
         Self { label, events }
     }
     /// Sends a note; waits while the relay is behind; a closed relay is not the node's concern.
     pub async fn send(&self, note: Note) {
-        let _ = self
-            .events
-            .send(Event::Note {
-                node: Arc::clone(&self.label),
-                note,
-            })
-            .await;
+        let events = match &self.events {
+            Events::Kept(events) => Some(events.clone()),
+            Events::OfRun(events) => events.upgrade(),
+        };
+        let node = Arc::clone(&self.label);
+        if let Some(events) = events {
+            let _ = events.send(Event::Note { node, note }).await;
+        }
     }
 }

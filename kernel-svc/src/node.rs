@@ -7,6 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
+use atelier_common::clock::Clock;
 use atelier_proto::{
     provider::v1::Model,
     tracker::v1::Generation,
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     event::{Note, NoteSink},
-    run::{Frames, Inputs, Outputs},
+    run::{EventQueue, Frames, Inputs, Outputs, Variables},
 };
 
 /// What a node type takes and gives, and how it runs.
@@ -42,6 +43,8 @@ pub struct NodeMeta {
     pub controlled: Option<bool>,
     /// It may take inputs of unrelated iterations.
     pub join: Option<bool>,
+    /// An event may start it ([`Executor::emit_trigger_event`]), and events may be sent to it while it runs.
+    pub trigger: bool,
     /// Unknown properties are kept and become inputs.
     pub dynamic_inputs: bool,
     /// Outputs may be added by the user.
@@ -149,6 +152,10 @@ pub struct Offers {
 }
 
 /// The code of a node; one instance per node and run.
+///
+/// All nodes share the threads of the runtime: code that computes for long, or blocks, does so in
+/// `tokio::task::spawn_blocking`, and one that keeps its thread for more than a second is warned about. Code that waits
+/// looks at [`Context::cancel`]; after the grace period of a cancel it is dropped at its next wait.
 #[async_trait]
 pub trait Executor: Send + Sync {
     /// The entry points besides `process`.
@@ -187,8 +194,33 @@ pub trait Executor: Send + Sync {
             ctx.node_id
         )))
     }
+    /// Emits the event that the run was started with, in the place of everything else that the node does. For types
+    /// that are triggers only. By default values of the payload go out on the outputs of the same name, as one item
+    /// where those open an iteration; the rest of the payload is left out.
+    async fn emit_trigger_event(
+        &mut self,
+        event: &TriggerEvent,
+        outputs: &mut Outputs<'_>,
+        ctx: &Context,
+    ) -> Result<(), NodeError> {
+        let own = event
+            .payload
+            .iter()
+            .filter(|(name, _)| ctx.outputs.contains_key(*name));
+        let own: Map = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        outputs.emit_group(own, None).await
+    }
     /// Called once at the end, also after an error or a cancel.
     async fn finalize(&mut self, _ctx: &Context) {}
+}
+
+/// What starts a run, for a node that waits for such things.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriggerEvent {
+    /// The trigger node.
+    pub node_id: Arc<str>,
+    /// Values of its outputs by name.
+    pub payload: Map,
 }
 
 /// What a node's code failed with.
@@ -298,8 +330,37 @@ pub struct Context {
     pub ordinal: Arc<std::sync::atomic::AtomicU32>,
     /// Generations that the running invocation opened.
     pub generation_ids: Arc<std::sync::Mutex<Vec<String>>>,
+    /// What the node left behind when it suspended the run that now goes on.
+    pub resuming: Option<Arc<Map>>,
+    /// The variables of the run.
+    pub variables: Arc<Variables>,
+    /// Events that are sent to the node while it runs.
+    pub events: Arc<EventQueue>,
+    /// A node that waits longer than this suspends the run; `None`: it may wait for as long as it likes.
+    pub longest_wait: Option<std::time::Duration>,
+    /// The time.
+    pub clock: Clock,
 }
 impl Context {
+    /// Whether the run goes on after this node suspended it.
+    #[must_use]
+    pub fn is_resuming(&self) -> bool {
+        self.resuming.is_some()
+    }
+    /// What the node left behind when it suspended the run, with what was merged into it since.
+    ///
+    /// # Errors
+    /// `run.not_resuming` when the node is not resuming.
+    pub fn saved_state(&self) -> Result<&Map, NodeError> {
+        let text = || {
+            NodeError::new(format!(
+                "node {} is not resuming, so it has no saved state",
+                self.node_id
+            ))
+            .code("run.not_resuming")
+        };
+        self.resuming.as_deref().ok_or_else(text)
+    }
     /// Says something about the node: progress, a log line, a prediction.
     pub async fn note(&self, note: Note) {
         self.notes.send(note).await;

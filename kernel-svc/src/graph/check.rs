@@ -9,7 +9,7 @@ use super::{
     bypass::bypass,
     correlation::correlate,
     load::{LoadOptions, load_lenient},
-    model::HydratedGraph,
+    model::{HydratedGraph, issue},
     plan::Plan,
     required::{missing_inputs, missing_params, wrong_params},
     validate::validate,
@@ -21,6 +21,10 @@ use crate::node::Registry;
 #[must_use]
 pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
     let mut issues = Vec::new();
+    let count = |name: &str| graph.get(name).and_then(Json::as_array).map_or(0, Vec::len);
+    if let Some(issue) = too_large(count("nodes"), count("edges")) {
+        return vec![issue];
+    }
     let graph = match load_lenient(graph, registry, &LoadOptions::default(), &mut issues) {
         Ok(graph) => bypass(graph),
         Err(malformed) => return vec![malformed],
@@ -43,6 +47,19 @@ pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
     issues.extend(missing_params(&graph, params));
     issues.extend(wrong_params(&graph, params));
     issues
+}
+
+/// Nodes of a graph at most: each is a task of its own.
+pub const MOST_NODES: usize = 50_000;
+/// Edges of a graph at most.
+pub const MOST_EDGES: usize = 250_000;
+
+/// A graph that is too large to be looked at.
+fn too_large(nodes: usize, edges: usize) -> Option<Issue> {
+    let text = format!(
+        "the graph has {nodes} nodes and {edges} edges; it may have at most {MOST_NODES} nodes and {MOST_EDGES} edges"
+    );
+    (nodes > MOST_NODES || edges > MOST_EDGES).then(|| issue("graph.too_large", None, "", text))
 }
 
 /// What keeps a run from starting.
@@ -83,6 +100,9 @@ pub struct Prepared {
 /// # Errors
 /// What keeps the run from starting.
 pub fn prepare(graph: HydratedGraph, params: &Map) -> Result<Prepared, Rejection> {
+    if let Some(issue) = too_large(graph.nodes.len(), graph.edges.len()) {
+        return Err(Rejection::of(vec![issue]));
+    }
     let mut graph = bypass(graph);
     let ids: HashSet<_> = graph.nodes.iter().map(|node| node.id.clone()).collect();
     let mut dropped_edges = Vec::new();

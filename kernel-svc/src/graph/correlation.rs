@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use super::{
     facts::{Facts, HandleFacts, NodeFacts, OutputFacts, Repeat, Root, Scope},
+    loops,
     model::{HydratedGraph, Node, issue},
     order::{names, order, places},
     types::is_list,
@@ -44,10 +45,14 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
     };
     let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
     for (at, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| !edge.control) {
-        if let Some(list) = analysis
-            .places
-            .get(&edge.target)
-            .and_then(|target| incoming.get_mut(*target))
+        let target = analysis.places.get(&edge.target).copied();
+        // What closes a loop is known when its body is.
+        let closes = target
+            .and_then(|target| graph.nodes.get(target))
+            .is_some_and(|node| loops::is_back_edge(edge, node));
+        if let Some(list) = target
+            .filter(|_| !closes)
+            .and_then(|target| incoming.get_mut(target))
         {
             list.push(at);
         }
@@ -61,6 +66,9 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
             }
         }
     }
+    let Analysis { places, facts, .. } = &mut analysis;
+    let open = loops::close(graph, places, facts);
+    analysis.issues.extend(open);
     if analysis.issues.is_empty() {
         Ok(analysis.facts)
     } else {
@@ -90,6 +98,11 @@ impl Analysis<'_> {
             handles,
             ..NodeFacts::default()
         };
+        if loops::is_loop(node) {
+            let root = self.root(node, loops::GROUP);
+            facts.outputs = loops::outputs(&facts, root);
+            return facts;
+        }
         let buffered = node.meta.input_mode != Some(InputMode::Stream);
         self.repeats(node, &mut facts, buffered);
         facts.outputs = node

@@ -8,6 +8,7 @@ pub mod correlation;
 pub mod facts;
 pub mod hydrate;
 pub mod load;
+pub mod loops;
 pub mod model;
 pub mod order;
 pub mod plan;

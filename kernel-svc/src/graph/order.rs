@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use super::model::{Edge, HydratedGraph};
+use super::{
+    loops::is_back_edge,
+    model::{Edge, HydratedGraph},
+};
 
 /// Places of the nodes by id; of equal ids the first counts.
 #[must_use]
@@ -17,14 +20,18 @@ pub fn places(graph: &HydratedGraph) -> HashMap<Arc<str>, usize> {
     places
 }
 
-/// The nodes in topological order over the chosen edges, or those on cycles and behind them, as far as they
-/// are.
+/// The nodes in topological order over the chosen edges, without those that close a loop.
 ///
 /// # Errors
 /// The places of the nodes that could not be ordered and lie on a cycle.
 pub fn order(graph: &HydratedGraph, control: bool) -> Result<Vec<usize>, Vec<usize>> {
     let places = places(graph);
-    let ends = |edge: &Edge| Some((*places.get(&edge.source)?, *places.get(&edge.target)?));
+    let ends = |edge: &Edge| {
+        let (source, target) = (*places.get(&edge.source)?, *places.get(&edge.target)?);
+        // An edge from a node into itself is a fault, also where it would close a loop.
+        let closes = source != target && is_back_edge(edge, graph.nodes.get(target)?);
+        (!closes).then_some((source, target))
+    };
     let pairs: Vec<_> = graph
         .edges
         .iter()
@@ -32,12 +39,18 @@ pub fn order(graph: &HydratedGraph, control: bool) -> Result<Vec<usize>, Vec<usi
         .filter_map(ends)
         .collect();
     let sorted = |forward: bool, among: &[usize]| {
-        let inside = |at: &usize| among.contains(at);
+        let mut chosen = vec![among.is_empty(); graph.nodes.len()];
+        for at in among {
+            if let Some(chosen) = chosen.get_mut(*at) {
+                *chosen = true;
+            }
+        }
+        let inside = |at: &usize| chosen.get(*at).copied().unwrap_or(false);
         let mut open = vec![0_usize; graph.nodes.len()];
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
         for (source, target) in pairs
             .iter()
-            .filter(|(source, target)| among.is_empty() || (inside(source) && inside(target)))
+            .filter(|(source, target)| inside(source) && inside(target))
         {
             let (from, to) = if forward {
                 (source, target)
@@ -49,7 +62,7 @@ pub fn order(graph: &HydratedGraph, control: bool) -> Result<Vec<usize>, Vec<usi
                 *count += 1;
             }
         }
-        let all = || (0..graph.nodes.len()).filter(|at| among.is_empty() || inside(at));
+        let all = || (0..graph.nodes.len()).filter(inside);
         let mut ready: VecDeque<usize> = all().filter(|at| open.get(*at) == Some(&0)).collect();
         let mut done = Vec::new();
         while let Some(at) = ready.pop_front() {

@@ -141,13 +141,17 @@ fn multi_edges(graph: &HydratedGraph, issues: &mut Vec<Issue>) {
     if count.is_empty() {
         return;
     }
+    let mut by_node: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();
+    for ((id, handle), edges) in count {
+        by_node.entry(id).or_default().push((handle, edges));
+    }
     for node in &graph.nodes {
-        let own = count.iter().filter(|((id, _), _)| **id == *node.id);
+        let Some(own) = by_node.get(&*node.id) else {
+            continue;
+        };
         let scalar = |handle: &str| !node.inputs.get(handle).is_some_and(|ty| is_list(ty));
-        let mut several: Vec<(&str, usize)> = own
-            .map(|((_, handle), edges)| (*handle, *edges))
-            .filter(|(handle, _)| scalar(handle))
-            .collect();
+        let mut several: Vec<(&str, usize)> =
+            own.iter().copied().filter(|(handle, _)| scalar(handle)).collect();
         several.sort_unstable();
         for (handle, edges) in several {
             let text = format!(

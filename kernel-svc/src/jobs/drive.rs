@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use atelier_common::identity::Caller;
 use atelier_proto::{
     kernel::v1::{JobStatus, RunOptions},
-    value::Map,
+    value::{Map, Value},
 };
 use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -21,6 +21,7 @@ use crate::{
     event::Event,
     graph::{self, LoadOptions},
     log::Live,
+    node::TriggerEvent,
     relay::{Identity, Relay, Saver},
     run::{self, Journal},
     services::JobServices,
@@ -46,6 +47,7 @@ pub(super) struct Work {
     pub row: Model,
     pub graph: serde_json::Value,
     pub params: Map,
+    pub trigger: Option<TriggerEvent>,
     pub options: RunOptions,
 }
 /// What is there of a run that another process began.
@@ -185,7 +187,11 @@ impl Drive {
             Ok(graph) => graph,
             Err(_) => return refuse(jobs, work, &events).await,
         };
-        let (journal, _resume) = std::mem::take(&mut self.begun);
+        let (journal, resume) = std::mem::take(&mut self.begun);
+        let resume = resume.into_iter().filter_map(|(node, state)| match state {
+            Value::Map(state) => Some((node, Arc::unwrap_or_clone(state))),
+            _ => None,
+        });
         let spec = run::RunSpec {
             job_id: work.row.job_id.as_str().into(),
             workflow_id: work.row.workflow_id.as_deref().map(Into::into),
@@ -202,6 +208,8 @@ impl Drive {
             cancel: self.cancel.clone(),
             probe: None,
             journal: Some(Arc::new(journal)),
+            trigger: work.trigger.clone(),
+            resume: resume.collect(),
         };
         let (handle, running) = run::start(spec);
         tokio::select! {

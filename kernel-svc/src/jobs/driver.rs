@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atelier_common::{clock::Clock, component::Deps, db::GroupCommit, identity::Caller, tasks::Tasks};
 use atelier_proto::{
-    kernel::v1::{Job, JobStatus, RunJobRequest, RunOptions},
+    kernel::v1::{self, Job, JobStatus, RunJobRequest, RunOptions},
     value::Map,
 };
 use dashmap::DashMap;
@@ -23,7 +23,7 @@ use crate::{
     event::Event,
     graph,
     log::{Append, Live, LiveJobs},
-    node::Registry,
+    node::{Registry, TriggerEvent},
     run,
     services::Clients,
     settings::Settings,
@@ -162,6 +162,7 @@ impl Jobs {
                 wrong,
             });
         }
+        let event = trigger.clone().map(trigger_event).transpose()?;
         let options = options.unwrap_or_default();
         let jobs = self.clone();
         let caller = caller.clone();
@@ -201,6 +202,7 @@ impl Jobs {
                     row,
                     graph: parsed,
                     params: values,
+                    trigger: event,
                     options,
                 };
                 jobs.spawn(work, ticket, None);
@@ -217,6 +219,7 @@ impl Jobs {
             strict: options.strict,
             buffer_limit,
             cancel_grace: self.settings.cancel_grace,
+            clock: self.clock.clone(),
             ..Default::default()
         }
     }
@@ -247,6 +250,21 @@ impl Jobs {
     pub async fn get(&self, caller: &Caller, job_id: &str) -> Result<Job, Error> {
         to_proto(self.store.get(caller, job_id).await?, true)
     }
+}
+pub(super) fn trigger_event(event: v1::TriggerEvent) -> Result<TriggerEvent, Error> {
+    let v1::TriggerEvent { node_id, payload } = event;
+    let wrong = |wrong: String| Error::InvalidField {
+        field: "trigger",
+        wrong,
+    };
+    if node_id.is_empty() {
+        return Err(wrong("names no node".to_owned()));
+    }
+    let payload = Map::try_from(payload.unwrap_or_default()).map_err(|error| wrong(error.to_string()))?;
+    Ok(TriggerEvent {
+        node_id: node_id.into(),
+        payload,
+    })
 }
 /// The graph of a request: JSON with the shape of a graph.
 ///

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use atelier_common::{identity::Caller, tasks::Tasks};
 use atelier_proto::{
     common::v1::MapValue,
-    kernel::v1::{Job, JobStatus, RunOptions},
+    kernel::v1::{self, Job, JobStatus, RunOptions},
     value::{Map, Value},
 };
 use prost::Message;
@@ -17,7 +17,7 @@ use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, Quer
 use super::{
     Jobs, Ticket,
     drive::{Begun, Work},
-    driver::{ended, read_graph},
+    driver::{ended, read_graph, trigger_event},
     store::to_proto,
 };
 use crate::{
@@ -158,7 +158,13 @@ impl Jobs {
     }
     fn continued(&self, row: Model) -> Result<(Work, Relay, Arc<Live>), Error> {
         let (caller, options, relay, live) = self.resumed_relay(&row)?;
+        let trigger = row
+            .trigger_event
+            .as_deref()
+            .map(|event| v1::TriggerEvent::decode(event).map_err(|_| Error::DamagedLog))
+            .transpose()?;
         let work = Work {
+            trigger: trigger.map(trigger_event).transpose()?,
             graph: read_graph(&row.graph)?,
             params: decode(Some(&row.params))?,
             caller,

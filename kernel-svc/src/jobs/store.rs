@@ -45,12 +45,12 @@ pub struct NewJob<'a> {
     pub params: &'a MapValue,
     /// Its options.
     pub options: &'a RunOptions,
+    /// The event that starts it.
+    pub trigger: Option<&'a TriggerEvent>,
     /// The instance that is to drive it.
     pub owner: &'a str,
     /// Until when, in microseconds.
     pub lease_until: i64,
-    /// The event that starts it.
-    pub trigger: Option<&'a TriggerEvent>,
     /// The version of the saved workflow that the graph is of.
     pub workflow_version: Option<i64>,
     /// What was asked for instead of graph and parameters, to tell a repeat from another request.

@@ -91,6 +91,11 @@ pub(super) fn context(node_type: &str, services: Arc<Local>) -> Context {
         services,
         ordinal: Arc::new(AtomicU32::new(0)),
         generation_ids: Arc::default(),
+        resuming: None,
+        variables: Arc::default(),
+        events: Arc::default(),
+        longest_wait: None,
+        clock: atelier_common::clock::Clock::default(),
     }
 }
 /// One invocation.
@@ -202,6 +207,8 @@ pub(super) async fn run_file(
         cancel: CancellationToken::new(),
         probe: None,
         journal: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let listen = async {
         let mut artifacts = Vec::new();

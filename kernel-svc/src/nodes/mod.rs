@@ -26,6 +26,8 @@ mod models;
 mod sinks;
 mod svg;
 mod text;
+mod triggers;
+mod variables;
 mod video;
 
 #[cfg(test)]
@@ -66,6 +68,8 @@ fn all() -> code::Types {
         svg::types(),
         video::types(),
         sinks::types(),
+        triggers::types(),
+        variables::types(),
     ]
     .into_iter()
     .flatten()

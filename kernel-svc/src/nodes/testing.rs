@@ -137,6 +137,11 @@ impl Node {
             services: services.clone(),
             ordinal: Arc::new(AtomicU32::new(0)),
             generation_ids: Arc::default(),
+            resuming: None,
+            variables: Arc::default(),
+            events: Arc::default(),
+            longest_wait: None,
+            clock: atelier_common::clock::Clock::default(),
         };
         Self {
             executor,

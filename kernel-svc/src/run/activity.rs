@@ -38,6 +38,10 @@ impl Activity {
             self.idle.notify_one();
         }
     }
+    /// Whether nobody is busy.
+    pub fn is_idle(&self) -> bool {
+        self.busy.load(Ordering::SeqCst) <= 0
+    }
     /// Whether nobody is busy and nothing can come from outside.
     pub fn is_stuck(&self) -> bool {
         self.busy.load(Ordering::SeqCst) <= 0 && self.open.load(Ordering::SeqCst) <= 0

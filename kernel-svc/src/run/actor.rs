@@ -22,6 +22,7 @@ use crate::{
     event::{Event, NoteSink},
     graph::{
         control::{CONTROL_CONTEXT, coerce_slots},
+        loops::is_loop,
         plan::PlanNode,
     },
     node::{Context, Executor, NodeError, NodeErrorKind, Services},
@@ -45,6 +46,8 @@ pub(crate) struct Actor {
 /// How a node is executed (kernel specification 2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
+    Loop,
+    Trigger,
     StreamInput,
     LegacyStreamInput,
     Controlled,
@@ -70,10 +73,15 @@ pub(crate) fn context(
         outputs: Arc::new(node.node.outputs.clone()),
         invocation: Arc::default(),
         cancel: core.cancel.child_token(),
-        notes: NoteSink::new(Arc::clone(&node.label), core.events.clone()),
+        notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone()),
         services: Arc::clone(services),
         ordinal: Arc::default(),
         generation_ids: Arc::default(),
+        resuming: core.resume.get(&*node.label.id).cloned(),
+        variables: Arc::clone(&core.variables),
+        events: core.queue(&node.label.id),
+        longest_wait: core.options.longest_wait,
+        clock: core.options.clock.clone(),
     }
 }
 
@@ -116,6 +124,8 @@ impl Actor {
         let grace = self.core.options.cancel_grace;
         call(&self.cancel, grace, self.exec.pre_process(&self.ctx)).await?;
         match self.mode() {
+            Mode::Loop => self.looping().await,
+            Mode::Trigger => self.trigger_entry().await,
             Mode::StreamInput => self.stream_input().await,
             Mode::LegacyStreamInput => self.legacy_stream_input().await,
             Mode::Controlled => self.controlled().await,
@@ -124,6 +134,12 @@ impl Actor {
         }
     }
     fn mode(&self) -> Mode {
+        if is_loop(&self.node.node) {
+            return Mode::Loop;
+        }
+        if self.trigger_event().is_some() {
+            return Mode::Trigger;
+        }
         let (flags, offers) = (self.node.node.flags, self.exec.offers());
         match (
             flags.streaming_input,

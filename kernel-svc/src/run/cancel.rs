@@ -1,7 +1,14 @@
 //! Running node code under a cancel: it may go on for a grace period, then it is dropped. Panics become node
 //! errors.
 
-use std::{any::Any, future::Future, panic::AssertUnwindSafe, time::Duration};
+use std::{
+    any::Any,
+    future::{Future, poll_fn},
+    panic::AssertUnwindSafe,
+    pin::Pin,
+    task::{Context, Poll},
+    time::{Duration, Instant},
+};
 
 use futures_util::FutureExt;
 use tokio::time::timeout;
@@ -18,6 +25,7 @@ pub(crate) async fn call<T>(
 ) -> Result<T, NodeError> {
     let code = AssertUnwindSafe(code).catch_unwind();
     tokio::pin!(code);
+    let mut code = poll_fn(|cx| timed(code.as_mut(), cx));
     let ended = tokio::select! {
         biased;
         ended = &mut code => Some(ended),
@@ -28,6 +36,24 @@ pub(crate) async fn call<T>(
         Some(Err(panic)) => Err(NodeError::new(panic_text(panic.as_ref())).code("node.panicked")),
         None => Err(NodeError::cancelled()),
     }
+}
+
+/// How long code may keep its thread before it is warned about. Other nodes run on the same few threads.
+const LONGEST_POLL: Duration = Duration::from_secs(1);
+
+/// Polls code, and warns when it keeps its thread for long; the span around it names the node.
+fn timed<F: Future>(code: Pin<&mut F>, cx: &mut Context<'_>) -> Poll<F::Output> {
+    let start = Instant::now();
+    let outcome = code.poll(cx);
+    let kept = start.elapsed();
+    if kept > LONGEST_POLL {
+        let millis = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
+        tracing::warn!(
+            millis,
+            "node code kept its thread; work that blocks belongs into spawn_blocking"
+        );
+    }
+    outcome
 }
 
 /// What a panic said.

@@ -1,33 +1,41 @@
 //! What all parts of one run share: the plan, the inboxes, the state of the edges, and where events go. No
 //! lock here is shared between nodes that have nothing to do with each other.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering},
+    },
 };
 
 use atelier_proto::{
     kernel::v1::{EdgeStatus, Severity},
-    value::Value,
+    value::{Map, Value},
 };
-use tokio::time::Instant;
+use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     activity::Activity,
+    budget::{Budget, weigh},
+    events::EventQueue,
     inbox::{Envelope, Inbox, Item},
     journal::Journal,
     lineage::Lineage,
     options::RunOptions,
     probe::Probe,
+    quiet::Loops,
+    variables::Variables,
     waiters::Waiters,
 };
 use crate::{
-    event::{Event, EventSender, Note},
+    event::{Event, Note},
     graph::{
         facts::Root,
         plan::{Plan, PlanEdge, PlanNode, SlotPlan},
     },
+    node::{NodeError, TriggerEvent},
 };
 
 /// Least time between two `active` updates of an edge.
@@ -37,10 +45,12 @@ pub(crate) struct Core {
     pub plan: Plan,
     pub inboxes: Vec<Arc<Inbox>>,
     pub edges: Vec<EdgeState>,
-    pub events: EventSender,
+    /// Whoever drives the run keeps it open; nothing else does, so that the last event is the last.
+    pub events: mpsc::WeakSender<Event>,
     pub cancel: CancellationToken,
     pub options: RunOptions,
     pub activity: Arc<Activity>,
+    pub budget: Arc<Budget>,
     /// Nodes whose actor has ended.
     pub finished: Vec<AtomicBool>,
     /// Nodes that failed, or stand behind one that did.
@@ -48,6 +58,14 @@ pub(crate) struct Core {
     /// Parents under which an iteration was opened, by root.
     pub opened: Vec<Mutex<Vec<Lineage>>>,
     pub waiters: Waiters,
+    pub loops: Loops,
+    pub variables: Arc<Variables>,
+    /// The event that started the run.
+    pub trigger: Option<TriggerEvent>,
+    /// What nodes left behind when they suspended the run.
+    pub resume: HashMap<String, Arc<Map>>,
+    /// Events for the triggers of the run, by node.
+    pub queues: HashMap<Arc<str>, Arc<EventQueue>>,
     pub probe: Option<Arc<dyn Probe>>,
     /// What an earlier process did; `None` when nothing is kept for a later one.
     pub journal: Option<Arc<Journal>>,
@@ -76,7 +94,9 @@ impl Core {
     /// Says something to the outside; waits while the relay is behind. A relay that is gone is no concern of
     /// the run.
     pub async fn say(&self, event: Event) {
-        let _ = self.events.send(event).await;
+        if let Some(events) = self.events.upgrade() {
+            let _ = events.send(event).await;
+        }
     }
     /// A warning in the log of a node.
     pub async fn warn(&self, node: &PlanNode, content: String) {
@@ -90,27 +110,49 @@ impl Core {
         })
         .await;
     }
+    /// Events for a node; nothing is ever sent to one that is no trigger.
+    pub fn queue(&self, node: &Arc<str>) -> Arc<EventQueue> {
+        self.queues.get(node).cloned().unwrap_or_default()
+    }
     fn millis(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Puts a value on a data edge and counts it. After a cancel nothing is delivered.
-    pub async fn deliver(&self, at: usize, envelope: Envelope, cancel: &CancellationToken) {
+    ///
+    /// # Errors
+    /// `run.item_too_large`: the value is larger than all that the run may hold.
+    pub async fn deliver(
+        &self,
+        at: usize,
+        envelope: Envelope,
+        cancel: &CancellationToken,
+    ) -> Result<(), NodeError> {
         let (Some(edge), Some(state)) = (self.plan.edges.get(at), self.edges.get(at)) else {
-            return;
+            return Ok(());
         };
         let Some(inbox) = self.inboxes.get(edge.target) else {
-            return;
+            return Ok(());
         };
         if cancel.is_cancelled() {
-            return;
+            return Ok(());
+        }
+        let bytes = weigh(&envelope.value);
+        if bytes > self.budget.most() {
+            let text = format!(
+                "a value of about {bytes} bytes at output {} is larger than the {} bytes that the run may hold; pass \
+                 large media on as references",
+                edge.source_handle,
+                self.budget.most()
+            );
+            return Err(NodeError::new(text).code("run.item_too_large"));
         }
         let seen = self
             .probe
             .as_ref()
             .map(|_| (envelope.value.clone(), envelope.lineage.clone()));
-        if !inbox.put(edge.handle, envelope).await {
-            return;
+        if !inbox.put_weighed(edge.handle, envelope, bytes).await {
+            return Ok(());
         }
         if let (Some(probe), Some((value, lineage))) = (&self.probe, seen) {
             probe.delivered(&edge.id, &value, &lineage, &self.plan.roots);
@@ -130,6 +172,7 @@ impl Core {
             })
             .await;
         }
+        Ok(())
     }
     /// Puts an event on a control edge.
     pub async fn deliver_event(&self, at: usize, event: Value, cancel: &CancellationToken) {
@@ -238,6 +281,7 @@ impl Core {
         for edge in &node.edges_out {
             self.end_edge(*edge).await;
         }
+        self.variables.node_ended(&node.node);
         for target in &node.controls {
             if let (Some(inbox), Some(target)) = (self.inboxes.get(*target), self.plan.nodes.get(*target)) {
                 inbox.source_done(target.facts.handles.len());

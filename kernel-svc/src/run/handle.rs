@@ -10,8 +10,14 @@ use atelier_proto::value::{Map, Value};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{core::Core, inbox::Envelope, lineage::Lineage, mode::external::External};
-use crate::graph::control::run_event;
+use super::{
+    core::Core,
+    events::{EventQueue, QueueError},
+    inbox::Envelope,
+    lineage::Lineage,
+    mode::external::External,
+};
+use crate::graph::{control::run_event, plan::PlanNode};
 
 /// What a handle cannot do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -122,13 +128,24 @@ impl RunHandle {
         self.0.cancel.cancel();
     }
     /// Pushes a value into an input of the run, found by its external name or its node's id; with a handle
-    /// only along the edges of that output. Waits while consumers are full.
+    /// only along the edges of that output. Waits while consumers are full. To a trigger, found the same way,
+    /// it is an event.
     ///
     /// # Errors
     /// The run is not running, has no such input, the input is finished, or its node failed. The run goes on.
     pub async fn push_input(&self, name: &str, value: Value, handle: Option<&str>) -> Result<(), RunError> {
         let started = self.started()?;
         let _busy = Busy::new(&started.core);
+        if let Some((node, events)) = trigger(started, name) {
+            let refused = |error: QueueError| match error {
+                QueueError::Closed => RunError::InputFinished(name.to_owned()),
+                QueueError::Full => RunError::InputFailed {
+                    name: name.to_owned(),
+                    message: error.to_string(),
+                },
+            };
+            return events.push(payload(node, value)).map_err(refused);
+        }
         let (external, open) = find(started, name)?;
         if !open.load(Ordering::SeqCst) {
             return Err(RunError::InputFinished(name.to_owned()));
@@ -147,6 +164,10 @@ impl RunHandle {
     pub async fn finish_input(&self, name: &str, handle: Option<&str>) -> Result<(), RunError> {
         let started = self.started()?;
         let _busy = Busy::new(&started.core);
+        if let Some((_, events)) = trigger(started, name) {
+            events.close();
+            return Ok(());
+        }
         let (external, open) = find(started, name)?;
         if external.finish(&started.core, handle).await && open.swap(false, Ordering::SeqCst) {
             started.core.activity.close_input();
@@ -230,9 +251,8 @@ impl RunHandle {
             return Err(RunError::UnknownNode(node.to_owned()));
         };
         let envelope = Envelope {
-            value: run_event(properties.into()),
-            lineage: Lineage::default(),
             event,
+            ..Envelope::new(run_event(properties.into()), Lineage::default())
         };
         if !inbox.put(plan.facts.handles.len(), envelope).await {
             started
@@ -254,6 +274,25 @@ fn controlled(core: &Core, node: &str) -> Result<usize, RunError> {
     };
     at.filter(fits)
         .ok_or_else(|| RunError::UnknownNode(node.to_owned()))
+}
+
+/// The trigger that is called so, unless an input of the run is.
+fn trigger<'a>(started: &'a Started, name: &str) -> Option<(&'a PlanNode, &'a EventQueue)> {
+    let core = &started.core;
+    if core.queues.is_empty() || find(started, name).is_ok() {
+        return None;
+    }
+    let called = |node: &&Arc<PlanNode>| node.node.input_name() == name || &*node.label.id == name;
+    let mut nodes = core.plan.nodes.iter().filter(called);
+    nodes.find_map(|node| Some((&**node, &**core.queues.get(&node.label.id)?)))
+}
+/// An event for a trigger: a map with values of its outputs, else the value is its `data`.
+fn payload(node: &PlanNode, value: Value) -> Map {
+    let own = |map: &Map| map.keys().any(|name| node.node.outputs.contains_key(name));
+    match value {
+        Value::Map(map) if own(&map) => Arc::unwrap_or_clone(map),
+        other => Map::from_iter([("data".to_owned(), other)]),
+    }
 }
 
 fn find<'a>(started: &'a Started, name: &str) -> Result<(&'a External, &'a AtomicBool), RunError> {

@@ -13,7 +13,11 @@ use std::{
 use atelier_proto::value::Value;
 use tokio::sync::Notify;
 
-use super::{activity::Activity, lineage::Lineage};
+use super::{
+    activity::Activity,
+    budget::{Account, Budget, Hold, weigh},
+    lineage::Lineage,
+};
 use crate::graph::facts::Root;
 
 /// A value on its way.
@@ -25,6 +29,8 @@ pub struct Envelope {
     pub lineage: Lineage,
     /// Who waits for the outcome of this control event; 0: nobody.
     pub(crate) event: u64,
+    /// The room that it takes in the budget of the run.
+    pub(crate) hold: Hold,
 }
 impl Envelope {
     /// A value of some iteration items.
@@ -34,6 +40,7 @@ impl Envelope {
             value,
             lineage,
             event: 0,
+            hold: Hold::default(),
         }
     }
 }
@@ -83,6 +90,8 @@ struct State {
     version: u64,
     closed: bool,
     released: bool,
+    /// The run stands still.
+    quiet: bool,
     /// The consumer waits.
     parked: bool,
     /// Producers that wait, and the number of their waking.
@@ -97,11 +106,12 @@ pub(crate) struct Inbox {
     consumer: Notify,
     producers: Notify,
     activity: Arc<Activity>,
+    account: Arc<Account>,
 }
 
 impl Inbox {
     /// An inbox without a limit whose inputs have this many open producers each.
-    pub fn new(open: impl Iterator<Item = usize>, activity: Arc<Activity>) -> Self {
+    pub fn new(open: impl Iterator<Item = usize>, activity: Arc<Activity>, budget: Arc<Budget>) -> Self {
         let handles = open
             .map(|open| Handle {
                 open,
@@ -117,6 +127,7 @@ impl Inbox {
             consumer: Notify::new(),
             producers: Notify::new(),
             activity,
+            account: Arc::new(Account::new(budget)),
         }
     }
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -150,7 +161,12 @@ impl Inbox {
     ///
     /// Cancel safe: dropped while waiting, the value was not stored.
     pub async fn put(&self, handle: usize, envelope: Envelope) -> bool {
-        let mut envelope = envelope;
+        let bytes = weigh(&envelope.value);
+        self.put_weighed(handle, envelope, bytes).await
+    }
+    /// The same for a value whose size is known; waits for room in the budget of the run as well.
+    pub async fn put_weighed(&self, handle: usize, mut envelope: Envelope, bytes: i64) -> bool {
+        envelope.hold = self.account.hold(bytes).await;
         loop {
             let woken = self.producers.notified();
             tokio::pin!(woken);
@@ -286,22 +302,40 @@ impl Inbox {
         self.consumer.notified().await;
         drop(parked);
     }
+    /// Tells the consumer that the run stands still: nothing more comes unless it moves.
+    pub fn hush(&self) {
+        let mut state = self.lock();
+        state.quiet = true;
+        self.wake_consumer(&mut state);
+    }
+    /// Whether the consumer was told so, once; values that came since win.
+    pub fn take_quiet(&self) -> bool {
+        let mut state = self.lock();
+        let empty = state.handles.iter().all(|handle| handle.queue.is_empty());
+        std::mem::take(&mut state.quiet) && empty
+    }
     /// Looks at the state.
     pub fn view<T>(&self, look: impl FnOnce(&View<'_>) -> T) -> T {
         look(&View(&self.lock()))
     }
     /// Closes for good: producers and the consumer stop waiting; what is buffered stays readable.
     pub fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        self.wake_consumer(&mut state);
-        self.wake_producers(&mut state);
+        {
+            let mut state = self.lock();
+            state.closed = true;
+            self.wake_consumer(&mut state);
+            self.wake_producers(&mut state);
+        }
+        self.account.free();
     }
     /// Producers wait no longer; what they bring is still kept.
     pub fn release(&self) {
-        let mut state = self.lock();
-        state.released = true;
-        self.wake_producers(&mut state);
+        {
+            let mut state = self.lock();
+            state.released = true;
+            self.wake_producers(&mut state);
+        }
+        self.account.free();
     }
     /// Doubles the room of full inputs for whose sake producers wait; false when nobody waits.
     pub fn make_room(&self) -> bool {

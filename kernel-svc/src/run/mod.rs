@@ -5,8 +5,10 @@
 
 mod activity;
 mod actor;
+mod budget;
 mod cancel;
 mod core;
+mod events;
 mod frames;
 mod handle;
 mod inbox;
@@ -16,12 +18,15 @@ mod lineage;
 mod mode;
 mod options;
 mod probe;
+mod quiet;
 mod result;
 mod routing;
 mod runner;
 mod scheduler;
+mod variables;
 mod waiters;
 
+pub use events::{Appended, Deliveries, EventQueue, InputLog, QueueError};
 pub use frames::Frames;
 pub use handle::{RunError, RunHandle};
 pub use inbox::Envelope;
@@ -31,4 +36,5 @@ pub use lineage::{Lineage, Token};
 pub use options::RunOptions;
 pub use probe::Probe;
 pub use result::{RunResult, Suspension};
-pub use runner::{RunSpec, run, start};
+pub use runner::{Busy, RunSpec, Runner, run, start};
+pub use variables::{Reader, Variables};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use atelier_common::clock::Clock;
+
 /// Options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
@@ -10,6 +12,9 @@ pub struct RunOptions {
     pub strict: bool,
     /// Values that an input holds before its producers wait; `None`: as many as come. Default none.
     pub buffer_limit: Option<usize>,
+    /// Bytes that the values of the run may take while they wait for their consumers, roughly; producers wait
+    /// beyond it, and one value that is larger fails its node. Default 256 MiB.
+    pub byte_budget: usize,
     /// How long running node code may go on after a cancel before it is dropped. Default 5 seconds.
     pub cancel_grace: Duration,
     /// Keys for which an input may hold values that cannot be used yet. Default 10,000.
@@ -19,16 +24,24 @@ pub struct RunOptions {
     /// How long a run may stand still, with everybody waiting for somebody else and nothing to come from
     /// outside, before it fails. Default 10 seconds.
     pub stall_timeout: Duration,
+    /// Waits that are longer than this suspend the run, for a host that wakes runs at a time; `None`: they keep
+    /// it running. Default none.
+    pub longest_wait: Option<Duration>,
+    /// The time that node code sees. Default the system's.
+    pub clock: Clock,
 }
 impl Default for RunOptions {
     fn default() -> Self {
         Self {
             strict: false,
             buffer_limit: None,
+            byte_budget: 256 * 1024 * 1024,
             cancel_grace: Duration::from_secs(5),
             max_pending_keys: 10_000,
             max_pending_messages_per_key: 10_000,
             stall_timeout: Duration::from_secs(10),
+            longest_wait: None,
+            clock: Clock::system(),
         }
     }
 }

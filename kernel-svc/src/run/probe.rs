@@ -12,4 +12,6 @@ pub trait Probe: Send + Sync {
     fn delivered(&self, edge: &Arc<str>, value: &Value, lineage: &Lineage, roots: &[Arc<str>]);
     /// An edge brings no value for a key.
     fn done(&self, _edge: &Arc<str>, _key: &Lineage, _roots: &[Arc<str>]) {}
+    /// The code of a node has ended; what follows its end comes next.
+    fn ended(&self, _node: &Arc<str>) {}
 }

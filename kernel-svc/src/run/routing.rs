@@ -198,7 +198,7 @@ impl Emitter {
                 .unwrap_or_default();
             self.core
                 .deliver(*at, Envelope::new(value.clone(), lineage), &self.cancel)
-                .await;
+                .await?;
         }
         if !self.node.control_out.is_empty() {
             self.control(values).await;

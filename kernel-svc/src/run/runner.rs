@@ -38,7 +38,7 @@ use super::{
 use crate::{
     event::{Event, EventSender},
     graph::{HydratedGraph, check::prepare},
-    node::{NodeError, Registry, Services},
+    node::{NodeError, Registry, Services, TriggerEvent},
 };
 
 /// Everything that a run needs.
@@ -65,11 +65,61 @@ pub struct RunSpec {
     pub probe: Option<Arc<dyn Probe>>,
     /// What an earlier process did of it; empty for a new run. `None`: nothing is kept for a later process either.
     pub journal: Option<Arc<Journal>>,
+    /// The event that starts it, for a graph with a trigger.
+    pub trigger: Option<TriggerEvent>,
+    /// States to resume with, by node: the run goes on after these nodes suspended it.
+    pub resume: HashMap<String, Map>,
 }
 
 /// Runs a graph to its end.
 pub async fn run(spec: RunSpec) -> RunResult {
     start(spec).1.await
+}
+
+/// Runs one graph at a time.
+#[derive(Debug, Clone, Default)]
+pub struct Runner(Arc<AtomicBool>);
+
+/// The runner has a run that goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the runner is busy with another run")]
+pub struct Busy;
+impl Busy {
+    /// The machine-readable code.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        "run.busy"
+    }
+}
+
+impl Runner {
+    /// See [`start`]. The runner is free again when the run has ended or its future was dropped; runs share
+    /// nothing.
+    ///
+    /// # Errors
+    /// [`Busy`] while another run goes on, which does not notice.
+    pub fn start(
+        &self,
+        spec: RunSpec,
+    ) -> Result<(RunHandle, impl Future<Output = RunResult> + Send + use<>), Busy> {
+        if self.0.swap(true, Ordering::SeqCst) {
+            return Err(Busy);
+        }
+        let free = Free(Arc::clone(&self.0));
+        let (handle, run) = start(spec);
+        let run = async move {
+            let _free = free;
+            run.await
+        };
+        Ok((handle, run))
+    }
+}
+/// Frees a runner.
+struct Free(Arc<AtomicBool>);
+impl Drop for Free {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
 }
 
 /// A handle to a run, and the run itself: nothing happens until the future is polled.
@@ -126,6 +176,8 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         cancel,
         probe,
         journal,
+        trigger,
+        resume,
     } = spec;
     let prepared = match prepare(graph, &params) {
         Ok(prepared) => prepared,
@@ -143,12 +195,25 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     if cancel.is_cancelled() {
         return RunResult::of(JobStatus::Cancelled);
     }
+    let starts = |event: &TriggerEvent| {
+        let node = prepared
+            .plan
+            .nodes
+            .iter()
+            .find(|node| node.label.id == event.node_id);
+        node.is_some_and(|node| node.node.meta.trigger)
+    };
+    if let Some(event) = trigger.as_ref().filter(|event| !starts(event)) {
+        tracing::warn!(node_id = %event.node_id, "the event that starts the run is for a node that is no trigger");
+    }
+    let further = (trigger, resume);
     let core = Arc::new(build::core(
         prepared.plan,
         options,
-        events,
+        &events,
         &cancel,
         (probe, journal),
+        further,
     ));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
     let build::Made {
@@ -195,6 +260,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     });
     shared.news.notify_one();
     run.actors(actors, &cancel).await;
+    run.core.variables.close();
     run.finish(shared, &cancel).await
 }
 
@@ -204,8 +270,8 @@ struct Run {
     ends: Vec<Option<NodeEnd>>,
     /// Nodes in the order in which they ended.
     order: Vec<usize>,
-    /// Why it could not go on.
-    stalled: Option<String>,
+    /// Why it could not go on: a code and a text.
+    stalled: Option<(&'static str, String)>,
 }
 
 impl Run {
@@ -230,8 +296,14 @@ impl Run {
                     core.inboxes.iter().for_each(|inbox| inbox.close());
                 }
                 () = core.activity.idle(), if !stopping => {
-                    // Producers that wait for room get some before anything is called stuck.
-                    if core.activity.is_stuck() && !core.inboxes.iter().any(|inbox| inbox.make_room()) {
+                    // Producers that wait for room get some, and loops whose body brings nothing back end their
+                    // iterations, before anything is called stuck.
+                    if core.activity.is_idle()
+                        && !core.budget.stretch()
+                        && core.activity.is_stuck()
+                        && !core.inboxes.iter().any(|inbox| inbox.make_room())
+                        && !core.end_a_loop()
+                    {
                         stall = Some((Instant::now() + core.options.stall_timeout, core.activity.wakes()));
                     }
                 }
@@ -239,7 +311,11 @@ impl Run {
                     let still = stall.take().is_some_and(|(_, wakes)| wakes == core.activity.wakes());
                     if still && core.activity.is_stuck() {
                         stopping = true;
-                        self.stalled = Some(finish::stall_text(&core));
+                        self.stalled = Some(if core.budget.is_short() {
+                            ("run.memory", core.budget.shortage())
+                        } else {
+                            ("run.stalled", finish::stall_text(&core))
+                        });
                         core.cancel.cancel();
                         core.inboxes.iter().for_each(|inbox| inbox.close());
                     }
@@ -312,6 +388,9 @@ async fn task(actor: Actor) -> NodeEnd {
         Outcome::Failed(error) => Some(error.message.as_str()),
         Outcome::Completed | Outcome::Suspended(_) => None,
     };
+    if let Some(probe) = &core.probe {
+        probe.ended(&node.label.id);
+    }
     core.end_node(at, error).await;
     core.activity.end();
     end

@@ -116,6 +116,8 @@ async fn timed(graph: HydratedGraph, registry: Arc<Registry>) -> (RunResult, f64
         cancel: CancellationToken::new(),
         probe: None,
         journal: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let start = Instant::now();
     let result = tokio::spawn(run(spec)).await.unwrap();

@@ -92,6 +92,31 @@ async fn k_154_to_k_157_what_an_invocation_sees() {
     assert_eq!(done.inputs("k"), [json!({"base": 9, "ms": 1})]);
 }
 
+/// Processor time of this thread, in nanoseconds.
+fn processor_time() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse().ok()
+}
+
+#[tokio::test]
+async fn k_158_an_event_waits_for_the_data_without_turning_in_circles() {
+    let done = {
+        let before = processor_time();
+        let graph = controller(json!([run(json!({"x": 5}))]))
+            .node("d", "test.Slow", json!({"value": 9, "ms": 400}))
+            .node("k", "test.Echo", json!({}))
+            .edges(["d.output > k.base"])
+            .control("c.__control__ > k");
+        let done = graph.run().await;
+        if let (Some(before), Some(after)) = (before, processor_time()) {
+            let spent = Duration::from_nanos(after - before);
+            assert!(spent < Duration::from_millis(200), "{spent:?}");
+        }
+        done
+    };
+    assert_eq!(done.inputs("k"), [json!({"base": 9, "x": 5})]);
+}
+
 #[tokio::test]
 async fn k_159_a_default_stands_in_for_an_empty_input() {
     let graph = controller(json!([run(json!({}))]))

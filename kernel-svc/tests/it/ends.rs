@@ -319,8 +319,72 @@ async fn k_230_a_relay_that_is_gone_does_not_stop_the_run() {
         cancel: setup.cancel,
         probe: None,
         journal: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     assert_eq!(atelier_kernel::run::run(spec).await.status, JobStatus::Completed);
+}
+
+#[tokio::test]
+async fn k_231_what_follows_the_end_of_one_node_does_not_end_its_siblings() {
+    let graph = graph()
+        .named("a", "test.Const", "a", json!({"value": 1}))
+        .named("b", "test.Slow", "b", json!({"value": 2, "ms": 60}))
+        .node("c", "test.Pass", json!({}))
+        .edges(["a.output > c.value"]);
+    let mut setup = graph.setup().lenient();
+    setup.panics_after = Some("a".to_owned());
+    let done = setup.run().await;
+    assert_eq!(done.status(), JobStatus::Failed);
+    let error = done.result.error.clone().unwrap();
+    assert!(
+        error.starts_with("a: ") && error.contains("on purpose"),
+        "{error}"
+    );
+    assert_eq!(done.outputs()["b"], json!([2]));
+    assert_eq!(
+        done.count("node:c:completed"),
+        1,
+        "its consumers are not left waiting"
+    );
+}
+
+#[tokio::test]
+async fn k_232_nobody_is_left_after_any_end() {
+    let failed = each("test.FailOn", json!({"on": 2}))
+        .run_with(json!([1, 2, 3]))
+        .await;
+    let suspended = graph().node("u", "test.Suspend", json!({})).run().await;
+    let running = graph().node("e", "test.Endless", json!({})).setup().start();
+    until(&running, "e").await;
+    running.cancel.cancel();
+    let cancelled = running.done().await;
+    let controlled = graph()
+        .node("c", "test.Controller", json!({"events": []}))
+        .node("k", "test.Controlled", json!({}))
+        .control("c.__control__ > k")
+        .setup()
+        .start();
+    controlled.started().await;
+    let handle = controlled.handle.clone();
+    let asked = handle
+        .request_control("k", atelier_proto::value::Map::new())
+        .await;
+    drop(handle);
+    let completed = controlled.done().await;
+    for (done, status) in [
+        (failed, JobStatus::Failed),
+        (suspended, JobStatus::Suspended),
+        (cancelled, JobStatus::Cancelled),
+        (completed, JobStatus::Completed),
+    ] {
+        let result = &done.result;
+        assert_eq!(
+            (result.status, result.live_actors, result.pending_responses),
+            (status, 0, 0),
+            "{asked:?}"
+        );
+    }
 }
 
 #[tokio::test]

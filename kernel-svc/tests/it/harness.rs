@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use atelier_kernel::{
     event::{Event, Note},
     graph::{HydratedGraph, hydrate::hydrate, load::parse},
-    node::{Context, Generated, GenerationCall, NodeError, Pieces, Registry, Services},
+    node::{Context, Generated, GenerationCall, NodeError, Pieces, Registry, Services, TriggerEvent},
     run::{Journal, Lineage, Probe, RunHandle, RunOptions, RunResult, RunSpec, start},
 };
 use atelier_proto::{
@@ -22,7 +22,7 @@ use serde_json::Value as Json;
 use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::nodes::{Log, registry};
+use crate::nodes::{Log, registry, with_tests};
 
 /// No other services.
 pub struct NoServices;
@@ -49,6 +49,8 @@ impl Services for NoServices {
 pub struct Traffic {
     pub delivered: Mutex<HashMap<String, Vec<(Value, String)>>>,
     pub done: Mutex<HashMap<String, Vec<String>>>,
+    /// What follows the end of this node fails.
+    panics_after: Option<String>,
 }
 fn sorted(lineage: &Lineage, roots: &[Arc<str>]) -> String {
     let mut parts: Vec<String> = lineage
@@ -69,6 +71,12 @@ impl Probe for Traffic {
             .or_default()
             .push(item);
     }
+    fn ended(&self, node: &Arc<str>) {
+        assert!(
+            self.panics_after.as_deref() != Some(&**node),
+            "on purpose, after {node}"
+        );
+    }
     fn done(&self, edge: &Arc<str>, key: &Lineage, roots: &[Arc<str>]) {
         self.done
             .lock()
@@ -88,6 +96,9 @@ pub struct Setup {
     pub registry: Arc<Registry>,
     pub cancel: CancellationToken,
     pub journal: Option<Arc<Journal>>,
+    pub trigger: Option<TriggerEvent>,
+    pub resume: HashMap<String, Map>,
+    pub panics_after: Option<String>,
 }
 /// A run that goes on.
 pub struct Running {
@@ -111,9 +122,19 @@ impl Setup {
     pub fn new(graph: &Json) -> Self {
         Self::with_log(graph, Log::default())
     }
+    /// With the built-in types besides those of the tests.
+    pub fn with_builtins(graph: &Json) -> Self {
+        let log = Arc::new(Log::default());
+        let registry = with_tests(atelier_kernel::nodes::registry(), &log);
+        Self::with(graph, log, registry)
+    }
     pub fn with_log(graph: &Json, log: Log) -> Self {
         let log = Arc::new(log);
-        let registry = Arc::new(registry(&log));
+        let registry = registry(&log);
+        Self::with(graph, log, registry)
+    }
+    fn with(graph: &Json, log: Arc<Log>, registry: Registry) -> Self {
+        let registry = Arc::new(registry);
         let raw = parse(graph, &mut Vec::new()).expect("a graph");
         let options = RunOptions {
             strict: true,
@@ -128,6 +149,9 @@ impl Setup {
             registry,
             cancel: CancellationToken::new(),
             journal: None,
+            trigger: None,
+            resume: HashMap::new(),
+            panics_after: None,
         }
     }
     /// Goes on where an earlier process stopped, and keeps what a later one needs.
@@ -149,7 +173,10 @@ impl Setup {
     }
     pub fn start(self) -> Running {
         let (events, mut receiver) = mpsc::channel(256);
-        let traffic = Arc::new(Traffic::default());
+        let traffic = Arc::new(Traffic {
+            panics_after: self.panics_after,
+            ..Traffic::default()
+        });
         let (handle, run) = start(RunSpec {
             job_id: "job".into(),
             workflow_id: None,
@@ -162,6 +189,8 @@ impl Setup {
             cancel: self.cancel.clone(),
             probe: Some(Arc::clone(&traffic) as Arc<dyn Probe>),
             journal: self.journal,
+            trigger: self.trigger,
+            resume: self.resume,
         });
         let events = tokio::spawn(async move {
             let mut all = Vec::new();
@@ -185,6 +214,10 @@ impl Setup {
 }
 impl Running {
     pub async fn done(self) -> Done {
+        self.done_within(std::time::Duration::from_secs(60)).await
+    }
+    /// The same for a run that takes longer, on a clock that is paused.
+    pub async fn done_within(self, limit: std::time::Duration) -> Done {
         let Self {
             handle,
             result,
@@ -193,7 +226,6 @@ impl Running {
             traffic,
             ..
         } = self;
-        let limit = std::time::Duration::from_secs(60);
         let result = tokio::time::timeout(limit, result)
             .await
             .expect("the run ends")
@@ -208,6 +240,18 @@ impl Running {
             log,
             traffic,
         }
+    }
+    pub fn has_ended(&self) -> bool {
+        self.result.is_finished()
+    }
+    /// Values that have passed an edge so far.
+    pub fn delivered(&self, edge: &str) -> usize {
+        self.traffic
+            .delivered
+            .lock()
+            .unwrap()
+            .get(edge)
+            .map_or(0, Vec::len)
     }
     /// Waits until the handle can be used.
     pub async fn started(&self) {

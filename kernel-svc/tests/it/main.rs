@@ -13,16 +13,21 @@
 
 mod basics;
 mod bench;
+mod budget;
 mod control;
 mod corpus;
 mod ends;
+mod failures;
 mod harness;
 mod iteration;
 mod joins;
 mod journal;
 mod loading;
+mod loops;
 mod messages;
 mod nodes;
 mod properties;
+mod robust;
 mod store;
 mod streams;
+mod waits;

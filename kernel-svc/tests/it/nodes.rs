@@ -102,7 +102,10 @@ pub struct Node {
 }
 
 pub fn registry(log: &Arc<Log>) -> Registry {
-    let mut registry = Registry::default();
+    with_tests(Registry::default(), log)
+}
+/// A registry with the test types besides its own.
+pub fn with_tests(mut registry: Registry, log: &Arc<Log>) -> Registry {
     for meta in metas() {
         let (ty, log) = (meta.node_type.clone(), Arc::clone(log));
         let make = move || {
@@ -246,6 +249,8 @@ fn process(ty: &str, inputs: &Map) -> Result<Map, NodeError> {
             other => maybe("output", other),
         },
         "ControlOut" => maybe("__control_output__", value),
+        "Less" => map([("output", (num(value, 0) < num(get("limit"), 0)).into())]),
+        "Append" => map([("output", format!("{}a", text(value)).into())]),
         "Controlled" => maybe("result", get("x")),
         "BadForwardList" => maybe("output", get("items")),
         "Narrow" => maybe("output", get("outer")),
@@ -311,6 +316,14 @@ fn frames(ty: &str, inputs: &Map) -> Vec<Result<Map, NodeError>> {
         "ChunkNums" => count(2)
             .map(|k| Ok(map([("chunk", (num(get("base"), 10) + k).into())])))
             .collect(),
+        "Trigger" => vec![Ok(map([("value", "streamed".into())]))],
+        "BigStream" => {
+            let size: usize = num(get("bytes"), 0).try_into().unwrap();
+            let bytes = bytes::Bytes::from(vec![0; size]);
+            count(0)
+                .map(|_| Ok(map([("output", Value::Bytes(bytes.clone()))])))
+                .collect()
+        }
         "Raw" => count(0).map(|k| Ok(map([("output", k.into())]))).collect(),
         "Frames" | "PlainFrames" | "ArtifactFrames" => get("frames")
             .and_then(Value::as_list)
@@ -364,6 +377,26 @@ impl Executor for Node {
                 ))
                 .await
             }
+            "test.Resumable" => {
+                if !ctx.is_resuming() {
+                    self.log.end(ctx, Err(()));
+                    assert!(ctx.saved_state().is_err());
+                    return process("test.Suspend", &inputs);
+                }
+                let outcome = ctx
+                    .saved_state()
+                    .map(|state| map([("output", state["step"].clone())]));
+                self.log.end(ctx, outcome.as_ref().map(Some).map_err(|_| ()));
+                return outcome;
+            }
+            "test.Big" => {
+                let size = num(inputs.get("bytes"), 0).try_into().unwrap();
+                let bytes = bytes::Bytes::from(vec![0; size]);
+                return Ok(map([("output", Value::Bytes(bytes))]));
+            }
+            "test.Block" => std::thread::sleep(Duration::from_millis(
+                num(inputs.get("ms"), 50).try_into().unwrap(),
+            )),
             "test.Stubborn" => std::future::pending::<()>().await,
             "test.PaidSlow" => {
                 ctx.generation_ids.lock().unwrap().push("g1".to_owned());

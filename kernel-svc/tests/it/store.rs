@@ -10,7 +10,7 @@ mod recovery;
 mod relay;
 mod relay_media;
 mod rows;
-mod scene;
+pub mod scene;
 mod service;
 mod service_queue;
 mod workflow_files;

@@ -312,6 +312,8 @@ async fn k_139_pushing_too_early_or_into_nothing() {
             cancel: setup.cancel,
             probe: None,
             journal: None,
+            trigger: None,
+            resume: std::collections::HashMap::new(),
         };
         (receiver, atelier_kernel::run::start(spec).0)
     };

@@ -5,6 +5,7 @@
 
 mod gather;
 mod join;
+mod looping;
 mod pass;
 
 use async_trait::async_trait;
@@ -36,6 +37,7 @@ pub(super) fn types() -> Types {
     types.extend(gather::types());
     types.extend(pass::types());
     types.extend(join::types());
+    types.extend(looping::types());
     types
 }
 

@@ -90,6 +90,8 @@ async fn ran(nodes: &[(&str, &str, Json)], edges: &[&str], params: Json, script:
         cancel: CancellationToken::new(),
         probe: None,
         journal: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let listen = async {
         let mut artifacts = Vec::new();
@@ -382,6 +384,8 @@ async fn an_agent_gives_its_whole_answer_once_and_the_outputs_that_were_added() 
         cancel: CancellationToken::new(),
         probe: None,
         journal: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let (result, ()) = tokio::join!(run(spec), async { while said.recv().await.is_some() {} });
     assert_eq!(

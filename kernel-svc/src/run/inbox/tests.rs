@@ -4,8 +4,12 @@ use tokio::time::timeout;
 
 use super::*;
 
+fn made(open: &[usize], activity: Arc<Activity>) -> Inbox {
+    let budget = Arc::new(Budget::new(1 << 30, 1, Arc::clone(&activity)));
+    Inbox::new(open.iter().copied(), activity, budget)
+}
 fn inbox(open: &[usize], limit: Option<usize>) -> Arc<Inbox> {
-    let inbox = Inbox::new(open.iter().copied(), Arc::default());
+    let inbox = made(open, Arc::default());
     inbox.set_limit(limit);
     Arc::new(inbox)
 }
@@ -58,7 +62,7 @@ async fn arrival_order_holds_across_inputs() {
 #[tokio::test]
 async fn shares_of_waiters_add_up() {
     let activity = Arc::new(Activity::default());
-    let inbox = Inbox::new([2].into_iter(), Arc::clone(&activity));
+    let inbox = made(&[2], Arc::clone(&activity));
     inbox.set_limit(Some(1));
     activity.begin();
     inbox.put(0, envelope(1)).await;

@@ -62,7 +62,7 @@ impl External {
             };
             if let Some(value) = value {
                 let envelope = Envelope::new(value.clone(), Lineage::default());
-                core.deliver(*at, envelope, &self.ctx.cancel).await;
+                core.deliver(*at, envelope, &self.ctx.cancel).await?;
             }
         }
         Ok(())

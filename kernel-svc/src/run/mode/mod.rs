@@ -5,5 +5,7 @@ mod buffered;
 mod controlled;
 pub(crate) mod external;
 mod keyed;
+mod looping;
 mod stream_input;
 mod streamed;
+mod trigger;

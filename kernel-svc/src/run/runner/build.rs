@@ -1,6 +1,7 @@
 //! The parts of a run before its actors start: inboxes, executors, and the first values of its inputs.
 
 use std::{
+    collections::HashMap,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, atomic::AtomicBool},
 };
@@ -13,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::{
     activity::Activity,
     actor::{Actor, context},
+    budget::Budget,
     cancel::call,
     core::{Core, EdgeState},
     inbox::Inbox,
@@ -20,12 +22,14 @@ use super::super::{
     mode::external::External,
     options::RunOptions,
     probe::Probe,
+    quiet::Loops,
+    variables::Variables,
     waiters::Waiters,
 };
 use crate::{
     event::EventSender,
     graph::plan::{Plan, PlanNode},
-    node::{Registry, Services},
+    node::{Registry, Services, TriggerEvent},
 };
 
 /// A code and a text.
@@ -42,33 +46,54 @@ pub(super) struct Made {
 pub(super) fn core(
     plan: Plan,
     options: RunOptions,
-    events: EventSender,
+    events: &EventSender,
     cancel: &CancellationToken,
     (probe, journal): (Option<Arc<dyn Probe>>, Option<Arc<Journal>>),
+    (trigger, resume): (Option<TriggerEvent>, HashMap<String, Map>),
 ) -> Core {
     let activity = Arc::new(Activity::default());
+    let budget = Arc::new(Budget::new(
+        options.byte_budget,
+        plan.nodes.len(),
+        Arc::clone(&activity),
+    ));
     let inbox = |node: &Arc<PlanNode>| {
         let handles = node.facts.handles.iter().map(|handle| handle.edges.len());
         Arc::new(Inbox::new(
             handles.chain([node.controllers]),
             Arc::clone(&activity),
+            Arc::clone(&budget),
         ))
     };
     let flags = || plan.nodes.iter().map(|_| AtomicBool::new(false)).collect();
     Core {
         inboxes: plan.nodes.iter().map(inbox).collect(),
         edges: plan.edges.iter().map(|_| EdgeState::default()).collect(),
-        events,
+        events: events.downgrade(),
         cancel: cancel.child_token(),
         options,
         finished: flags(),
         tainted: flags(),
         opened: plan.roots.iter().map(|_| Mutex::default()).collect(),
         waiters: Waiters::default(),
+        loops: Loops::of(&plan),
+        variables: Arc::new(Variables::of(&plan, Arc::clone(&activity))),
+        queues: plan
+            .nodes
+            .iter()
+            .filter(|node| node.node.meta.trigger)
+            .map(|node| (Arc::clone(&node.label.id), Arc::default()))
+            .collect(),
+        trigger,
+        resume: resume
+            .into_iter()
+            .map(|(id, state)| (id, Arc::new(state)))
+            .collect(),
         probe,
         journal,
         started: Instant::now(),
         activity,
+        budget,
         plan,
     }
 }
@@ -121,7 +146,7 @@ pub(super) async fn executors(
 }
 
 /// Sends the first values of the inputs and ends those that nothing more can come to. The limit of the
-/// inboxes holds afterwards only: nobody reads them yet.
+/// inboxes and the budget hold afterwards only: nobody reads them yet.
 pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) -> Result<(), Failure> {
     for external in externals {
         let Some(value) = external.initial(params) else {
@@ -141,6 +166,7 @@ pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) 
     core.inboxes
         .iter()
         .for_each(|inbox| inbox.set_limit(core.options.buffer_limit));
+    core.budget.enforce();
     Ok(())
 }
 

@@ -70,9 +70,9 @@ impl Run {
             .map(|(id, error)| format!("{id}: {}", error.message))
             .collect();
         let mut code = node_errors.first().map(|(_, error)| code_of(error));
-        if let Some(text) = self.stalled.take() {
+        if let Some((why, text)) = self.stalled.take() {
             errors.push(text);
-            code.get_or_insert_with(|| "run.stalled".to_owned());
+            code.get_or_insert_with(|| why.to_owned());
         }
         if strict && !cancelled && suspension.is_none() {
             let clean = errors.is_empty();

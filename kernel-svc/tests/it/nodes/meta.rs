@@ -136,6 +136,19 @@ fn make() -> Vec<NodeMeta> {
     all.push(meta("test.ControlOut", &[], &[("__control_output__", "any")]));
     all.push(meta("test.Controlled", &[], &[("result", "any")]));
     all.push(meta("test.Variants", &[], &[("image", "any")]));
+    all.push(meta(
+        "nodetool.control.Loop",
+        &[
+            ("initial", "any"),
+            ("next", "any"),
+            ("condition", "any"),
+            ("max_iterations", "int"),
+        ],
+        &[("value", "any"), ("index", "int"), ("done", "any")],
+    ));
+    for name in ["Less", "Append", "Resumable", "Big", "Block"] {
+        all.push(meta(&format!("test.{name}"), &[], out));
+    }
     let mut required = meta("test.Required", &[("value", "any")], out);
     required.inputs[0].required = true;
     all.push(required);
@@ -170,6 +183,15 @@ fn streams() -> Vec<NodeMeta> {
             &chunk,
         ),
         streamed(meta("test.Raw", &[], out)),
+        with(
+            NodeMeta {
+                trigger: true,
+                ..streamed(meta("test.Trigger", &[], &[("value", "any"), ("other", "any")]))
+            },
+            &["value", "other"],
+            &correlation(Kind::Iteration, EXECUTION, Some("events")),
+        ),
+        streamed(meta("test.BigStream", &[], out)),
         with(
             streamed(meta("test.Frames", &[], ab)),
             &["a", "b"],
