@@ -3,7 +3,8 @@
 //! What lives here: the code of each type by family, and [`registry`], which joins it with the metadata of
 //! `catalog/*.jsonl`. What does not: actors, inboxes and correlation (`run/`), and providers (behind the seam).
 //!
-//! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`.
+//! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`. A line without code is a
+//! model of a provider, or needs a connector (`outside/`).
 
 mod args;
 mod catalog;
@@ -13,6 +14,7 @@ mod constants;
 mod control;
 mod inputs;
 mod models;
+mod outside;
 mod sinks;
 mod text;
 
@@ -35,6 +37,7 @@ pub fn registry() -> Registry {
             None => tracing::error!(node_type = name, "a node type has no line in the catalog"),
         }
     }
+    outside::fill(&mut registry, catalog::all().values());
     registry
 }
 

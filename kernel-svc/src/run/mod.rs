@@ -6,6 +6,7 @@
 mod activity;
 mod actor;
 mod cancel;
+mod controls;
 mod core;
 mod frames;
 mod handle;
