@@ -69,6 +69,20 @@ pub struct NodeMeta {
     pub deprecated: bool,
     /// The type that does its work today.
     pub replaced_by: Option<String>,
+    /// What runs it.
+    pub runner: Runner,
+}
+
+/// What runs a node type.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Runner {
+    /// Code of the kernel, or of whoever registered it.
+    #[default]
+    BuiltIn,
+    /// A call of a provider's model.
+    Provider,
+    /// Something from outside that is not there: its runs fail with `missing_connector`.
+    Connector,
 }
 
 /// One input.
@@ -326,6 +340,8 @@ pub struct Context {
     pub notes: NoteSink,
     /// Other services.
     pub services: Arc<dyn Services>,
+    /// The nodes that it controls.
+    pub controls: Arc<dyn Controls>,
     /// Counts the generations of an invocation; part of their idempotency keys.
     pub ordinal: Arc<std::sync::atomic::AtomicU32>,
     /// Generations that the running invocation opened.
@@ -519,6 +535,17 @@ pub trait Services: Send + Sync {
     fn workspace(&self) -> Option<std::path::PathBuf> {
         None
     }
+}
+
+/// The nodes that a node controls, as its code reaches them.
+#[async_trait]
+pub trait Controls: Send + Sync {
+    /// Runs a controlled node once with these values over its others, and waits for what it gives by handle.
+    ///
+    /// # Errors
+    /// A text for whoever asked: the node is not controlled by this one, waits for something of this one, failed, or has
+    /// ended.
+    async fn call(&self, node: &str, properties: Map) -> Result<Map, String>;
 }
 
 /// Makes the code of a node.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use atelier_proto::ids::GenerationId;
-use atelier_proto::value::{Map, MediaRef};
+use atelier_proto::value::{Map, MediaRef, Value};
 use bytes::Bytes;
 use rust_decimal::Decimal;
 use tokio_util::sync::CancellationToken;
@@ -107,6 +107,8 @@ pub enum Output {
     Media(Media),
     /// Text.
     Text(String),
+    /// Anything else, as it is: a message that calls tools, the numbers of an embedding. It is never stored as an asset.
+    Value(Value),
 }
 
 /// Media with their bytes.

@@ -131,6 +131,8 @@ pub struct OpenAi {
     pub chat_models: Vec<String>,
     /// Models for transcripts; the first is the default.
     pub transcription_models: Vec<String>,
+    /// Models for embeddings; the first is the default.
+    pub embedding_models: Vec<String>,
     /// Whether its calls cost nothing, as with a server at home. Default false.
     pub free: bool,
     /// Longest wait that the provider may ask for before a retry; more means giving up. Default 2 minutes.
@@ -160,6 +162,7 @@ impl Default for OpenAi {
             speech_models: names(&["tts-1", "tts-1-hd"]),
             chat_models: names(&["gpt-4o-mini"]),
             transcription_models: names(&["whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"]),
+            embedding_models: names(&["text-embedding-3-small"]),
             free: false,
             longest_wait: Duration::from_secs(120),
             first_pause: Duration::from_millis(500),

@@ -6,6 +6,7 @@ mod command;
 mod console;
 mod failure;
 mod outside_readers;
+mod public_table;
 mod public_workflows;
 mod restart;
 mod saved_workflows;

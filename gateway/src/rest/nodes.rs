@@ -23,6 +23,10 @@ pub(crate) struct NodesQuery {
     pub(crate) namespace: Option<String>,
     /// Only types in whose type, title or description all of these words occur, separated by commas.
     pub(crate) query: Option<String>,
+    /// Types of a page, 1 to 2000. Default 2000.
+    pub(crate) limit: Option<u32>,
+    /// The `next` of the page before.
+    pub(crate) cursor: Option<String>,
 }
 
 /// Node types.
@@ -30,6 +34,9 @@ pub(crate) struct NodesQuery {
 pub(crate) struct NodeList {
     /// The types.
     nodes: Vec<NodeType>,
+    /// The cursor to the next page.
+    #[schema(required)]
+    next: Option<String>,
 }
 
 /// Lists node types.
@@ -50,6 +57,8 @@ pub(crate) async fn all(app: &App, caller: &Caller, query: NodesQuery) -> Result
     let request = ListNodeTypesRequest {
         namespace: query.namespace,
         query: query.query,
+        page_size: query.limit.unwrap_or_default(),
+        page_token: query.cursor.unwrap_or_default(),
     };
     let mut nodes = app.clients.nodes();
     let answer = app
@@ -58,6 +67,7 @@ pub(crate) async fn all(app: &App, caller: &Caller, query: NodesQuery) -> Result
         .await?;
     Ok(NodeList {
         nodes: answer.node_types.into_iter().map(Into::into).collect(),
+        next: super::next(answer.next_page_token),
     })
 }
 

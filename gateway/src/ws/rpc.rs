@@ -110,6 +110,8 @@ async fn ask(connection: &Connection, request: &Request) -> Result<Value, Value>
             let query = nodes::NodesQuery {
                 namespace: text("namespace"),
                 query: text("query"),
+                cursor: text("cursor"),
+                limit: None,
             };
             nodes::all(app, caller, query)
                 .await

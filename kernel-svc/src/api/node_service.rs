@@ -4,15 +4,21 @@ use std::sync::Arc;
 
 use atelier_common::identity;
 use atelier_proto::kernel::v1::{
-    GetNodeTypeRequest, GetNodeTypeResponse, ListNodeTypesRequest, ListNodeTypesResponse, NodeType, Output,
-    Property, node_service_server::NodeService,
+    GetNodeTypeRequest, GetNodeTypeResponse, ListNodeTypesRequest, ListNodeTypesResponse, NodeRunner,
+    NodeType, Output, Property, node_service_server::NodeService,
 };
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use tonic::{Request, Response, Status};
 
 use crate::{
     error::Error,
-    node::{InputMeta, NodeMeta, OutputMeta, Registry},
+    node::{InputMeta, NodeMeta, OutputMeta, Registry, Runner},
 };
+
+/// Most types of a page.
+const MAX_PAGE: usize = 2_000;
+/// Longest query, in bytes.
+const MAX_QUERY: usize = 1_000;
 
 /// Serves node types.
 #[derive(Clone)]
@@ -33,13 +39,18 @@ impl NodeService for NodeApi {
         request: Request<ListNodeTypesRequest>,
     ) -> Result<Response<ListNodeTypesResponse>, Status> {
         identity::caller(&request)?;
-        let ListNodeTypesRequest { namespace, query } = request.into_inner();
-        let words: Vec<String> = query
-            .unwrap_or_default()
-            .split(',')
-            .map(|word| word.trim().to_lowercase())
-            .filter(|word| !word.is_empty())
-            .collect();
+        let ListNodeTypesRequest {
+            namespace,
+            query,
+            page_size,
+            page_token,
+        } = request.into_inner();
+        let words = words(query.as_deref().unwrap_or_default())?;
+        let after = after(&page_token)?;
+        let most = match usize::try_from(page_size).unwrap_or(usize::MAX) {
+            0 => MAX_PAGE,
+            size => size.min(MAX_PAGE),
+        };
         let below = |meta: &NodeMeta| {
             namespace.as_deref().is_none_or(|space| {
                 meta.node_type
@@ -51,14 +62,22 @@ impl NodeService for NodeApi {
             let text = format!("{} {} {}", meta.node_type, meta.title, meta.description).to_lowercase();
             words.iter().all(|word| text.contains(word.as_str()))
         };
-        let mut node_types: Vec<NodeType> = self
+        let later = |meta: &NodeMeta| after.as_ref().is_none_or(|after| meta.node_type > *after);
+        let found = self
             .0
             .all()
-            .filter(|meta| below(meta) && fits(meta))
-            .map(|meta| to_proto(meta))
-            .collect();
-        node_types.sort_by(|a, b| a.node_type.cmp(&b.node_type));
-        Ok(Response::new(ListNodeTypesResponse { node_types }))
+            .filter(|meta| later(meta) && below(meta) && fits(meta));
+        let mut found: Vec<_> = found.collect();
+        found.sort_by(|a, b| a.node_type.cmp(&b.node_type));
+        let more = found.len() > most;
+        found.truncate(most);
+        let last = found.last().filter(|_| more);
+        Ok(Response::new(ListNodeTypesResponse {
+            next_page_token: last
+                .map(|meta| URL_SAFE_NO_PAD.encode(&meta.node_type))
+                .unwrap_or_default(),
+            node_types: found.into_iter().map(|meta| to_proto(meta)).collect(),
+        }))
     }
     async fn get_node_type(
         &self,
@@ -73,6 +92,26 @@ impl NodeService for NodeApi {
         Ok(Response::new(GetNodeTypeResponse {
             node_type: Some(to_proto(meta)),
         }))
+    }
+}
+/// The words of a query.
+fn words(query: &str) -> Result<Vec<String>, Error> {
+    if query.len() > MAX_QUERY {
+        let wrong = format!("must be at most {MAX_QUERY} bytes");
+        return Err(Error::InvalidField {
+            field: "query",
+            wrong,
+        });
+    }
+    let words = query.split(',').map(|word| word.trim().to_lowercase());
+    Ok(words.filter(|word| !word.is_empty()).collect())
+}
+/// The last type of the page before; `None` at the start.
+fn after(token: &str) -> Result<Option<String>, Error> {
+    let read = || String::from_utf8(URL_SAFE_NO_PAD.decode(token).ok()?).ok();
+    match token {
+        "" => Ok(None),
+        _ => read().map(Some).ok_or(Error::InvalidPageToken),
     }
 }
 fn to_proto(meta: &NodeMeta) -> NodeType {
@@ -99,6 +138,15 @@ fn to_proto(meta: &NodeMeta) -> NodeType {
             .or_else(|| meta.outputs.first().map(|output| output.name.clone()))
             .unwrap_or_default(),
         required_settings: meta.required_settings.clone(),
+        dynamic_outputs: meta.dynamic_outputs,
+        deprecated: meta.deprecated,
+        replaced_by: meta.replaced_by.clone().unwrap_or_default(),
+        runner: match meta.runner {
+            Runner::BuiltIn => NodeRunner::BuiltIn,
+            Runner::Provider => NodeRunner::Provider,
+            Runner::Connector => NodeRunner::Connector,
+        }
+        .into(),
     }
 }
 fn property(input: &InputMeta) -> Property {

@@ -22,6 +22,9 @@ const PRESENTATION: &[&str] = &[
 /// Types of the field's files that are other types here; only where the registry does not have them itself.
 const BUILT_IN: &[Migration<'_>] = &[
     same("test.Input", "nodetool.input.AnyInput"),
+    same("kie.image.NanoBanana", "kie.image.GoogleNanoBanana"),
+    same("lib.http.GetRequest", "lib.http.GetText"),
+    same("vector.chroma.HybridSearch", "vector.HybridSearch"),
     same("lib.pedalboard.Bitcrush", "lib.audio.Bitcrush"),
     same("lib.pedalboard.Compress", "lib.audio.Compress"),
     same("lib.pedalboard.Delay", "lib.audio.Delay"),
@@ -47,6 +50,8 @@ const fn same(from: &'static str, to: &'static str) -> Migration<'static> {
         renames: &[],
     }
 }
+/// Outputs that older files call differently: type, old name, name.
+const OLD_OUTPUTS: &[(&str, &str, &str)] = &[("nodetool.generators.DataGenerator", "output", "dataframe")];
 
 /// How a file is loaded.
 #[derive(Debug, Clone, Copy, Default)]
@@ -254,7 +259,8 @@ fn forbid_unknown_properties(node: &mut RawNode, registry: &Registry, issues: &m
     });
 }
 
-/// Older files take the value of an input from the handle `value`; it is called `output`.
+/// Older files take the value of an input from the handle `value`; it is called `output`. Some other outputs have other
+/// names too.
 fn rename_input_handles(raw: &mut RawGraph, registry: &Registry) {
     let has = |node_type: &str, name: &str| {
         registry
@@ -268,9 +274,21 @@ fn rename_input_handles(raw: &mut RawGraph, registry: &Registry) {
         .filter(|node| has(&node.node_type, "output") && !has(&node.node_type, "value"))
         .map(|node| node.id.as_str())
         .collect();
-    for edge in raw.edges.iter_mut().filter(|edge| edge.source_handle == "value") {
-        if inputs.contains(edge.source.as_str()) {
+    let types: HashMap<&str, &str> = raw
+        .nodes
+        .iter()
+        .map(|node| (node.id.as_str(), node.node_type.as_str()))
+        .collect();
+    for edge in &mut raw.edges {
+        if edge.source_handle == "value" && inputs.contains(edge.source.as_str()) {
             "output".clone_into(&mut edge.source_handle);
+        }
+        let ty = types.get(edge.source.as_str()).copied().unwrap_or_default();
+        let old = OLD_OUTPUTS
+            .iter()
+            .find(|(of, old, _)| *of == ty && *old == edge.source_handle);
+        if let Some((_, _, name)) = old {
+            (*name).clone_into(&mut edge.source_handle);
         }
     }
 }

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::node::{Correlation, CorrelationKind, InputMeta, InputMode, NodeMeta, OutputMeta};
+use crate::node::{Correlation, CorrelationKind, InputMeta, InputMode, NodeMeta, OutputMeta, Runner};
 
 /// One JSON object a line.
 const FILES: [&str; 6] = [
@@ -177,6 +177,7 @@ impl From<Entry> for NodeMeta {
             required_settings: entry.settings,
             deprecated: entry.deprecated,
             replaced_by: entry.replaced_by,
+            runner: Runner::BuiltIn,
         }
     }
 }

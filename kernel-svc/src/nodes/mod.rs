@@ -3,7 +3,8 @@
 //! What lives here: the code of each type by family, and [`registry`], which joins it with the metadata of
 //! `catalog/*.jsonl`. What does not: actors, inboxes and correlation (`run/`), and providers (behind the seam).
 //!
-//! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`.
+//! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`. A line without code is a
+//! model of a provider, or needs a connector (`outside/`).
 
 mod args;
 mod audio;
@@ -23,6 +24,7 @@ mod media_paths;
 mod media_testing;
 mod model3d;
 mod models;
+mod outside;
 mod sinks;
 mod svg;
 mod text;
@@ -49,6 +51,7 @@ pub fn registry() -> Registry {
             None => tracing::error!(node_type = name, "a node type has no line in the catalog"),
         }
     }
+    outside::fill(&mut registry, catalog::all().values());
     registry
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, atomic::AtomicU32};
 use async_trait::async_trait;
 use atelier_proto::{
     provider::v1::Model,
-    value::{BytesForm, MediaRef, Value, map_from_json, to_json},
+    value::{BytesForm, Map, MediaRef, Value, from_json, map_from_json, to_json},
 };
 use bytes::Bytes;
 use serde_json::Value as Json;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::registry;
 use crate::{
     event::{Event, Note, NoteSink},
-    node::{Context, Executor, Generated, GenerationCall, NodeError, Piece, Pieces, Services},
+    node::{Context, Controls, Executor, Generated, GenerationCall, NodeError, Piece, Pieces, Services},
 };
 
 /// What the provider says to every call.
@@ -55,6 +55,13 @@ impl Script {
             output: text.into(),
         }
     }
+    /// A result of any form.
+    pub fn value(output: Json) -> Self {
+        Self {
+            pieces: Vec::new(),
+            output: from_json(output),
+        }
+    }
     /// A picture at an address, with one step of progress.
     pub fn image(uri: &str) -> Self {
         let output = MediaRef {
@@ -75,8 +82,31 @@ impl Script {
 
 #[derive(Default)]
 struct Scripted {
-    script: Script,
+    /// One for each call; the last one for all further ones.
+    scripts: Vec<Script>,
     calls: Mutex<Vec<GenerationCall>>,
+}
+
+/// What a controlled node answers.
+type Answer = (String, Result<Json, String>);
+/// What controlled nodes answer, and what they were called with.
+#[derive(Default)]
+struct Controlled {
+    answers: Vec<Answer>,
+    calls: Mutex<Vec<(String, Json)>>,
+}
+#[async_trait]
+impl Controls for Controlled {
+    async fn call(&self, node: &str, properties: Map) -> Result<Map, String> {
+        let properties = to_json(&properties.into(), BytesForm::Tagged);
+        self.calls
+            .lock()
+            .expect("calls")
+            .push((node.to_owned(), properties));
+        let answer = self.answers.iter().find(|(id, _)| id == node);
+        let (_, answer) = answer.ok_or_else(|| format!("no node {node}"))?;
+        answer.clone().map(|json| map_from_json(json).expect("a map"))
+    }
 }
 #[async_trait]
 impl Services for Scripted {
@@ -86,12 +116,17 @@ impl Services for Scripted {
         call: GenerationCall,
         pieces: &mut dyn Pieces,
     ) -> Result<Generated, NodeError> {
-        self.calls.lock().expect("calls").push(call);
-        for piece in self.script.pieces.clone() {
+        let script = {
+            let mut calls = self.calls.lock().expect("calls");
+            calls.push(call);
+            let at = (calls.len() - 1).min(self.scripts.len() - 1);
+            self.scripts[at].clone()
+        };
+        for piece in script.pieces.clone() {
             pieces.piece(piece).await?;
         }
         Ok(Generated {
-            output: self.script.output.clone(),
+            output: script.output.clone(),
             ..Generated::default()
         })
     }
@@ -108,6 +143,7 @@ pub(super) struct Node {
     executor: Box<dyn Executor>,
     ctx: Context,
     services: Arc<Scripted>,
+    controlled: Arc<Controlled>,
     events: mpsc::Receiver<Event>,
 }
 impl Node {
@@ -115,13 +151,17 @@ impl Node {
         Self::scripted(node_type, Script::default())
     }
     pub fn scripted(node_type: &str, script: Script) -> Self {
+        Self::scripts(node_type, [script])
+    }
+    pub fn scripts(node_type: &str, scripts: impl IntoIterator<Item = Script>) -> Self {
         let executor = registry()
             .executor(node_type)
             .unwrap_or_else(|| panic!("no type {node_type}"));
         let services = Arc::new(Scripted {
-            script,
+            scripts: scripts.into_iter().collect(),
             ..Scripted::default()
         });
+        let controlled = Arc::new(Controlled::default());
         let (sender, events) = mpsc::channel(64);
         let ctx = Context {
             job_id: "j".into(),
@@ -135,6 +175,7 @@ impl Node {
             cancel: tokio_util::sync::CancellationToken::new(),
             notes: NoteSink::new(Arc::default(), sender),
             services: services.clone(),
+            controls: controlled.clone(),
             ordinal: Arc::new(AtomicU32::new(0)),
             generation_ids: Arc::default(),
             resuming: None,
@@ -147,8 +188,24 @@ impl Node {
             executor,
             ctx,
             services,
+            controlled,
             events,
         }
+    }
+    /// Answers of controlled nodes.
+    pub fn controls(&mut self, answers: &[(&str, Result<Json, String>)]) {
+        let answers = answers
+            .iter()
+            .map(|(id, answer)| ((*id).to_owned(), answer.clone()));
+        self.controlled = Arc::new(Controlled {
+            answers: answers.collect(),
+            ..Controlled::default()
+        });
+        self.ctx.controls = self.controlled.clone();
+    }
+    /// What controlled nodes were called with.
+    pub fn controlled(&self) -> Vec<(String, Json)> {
+        self.controlled.calls.lock().expect("calls").clone()
     }
     /// Properties that the workflow states.
     pub fn properties(&mut self, properties: Json) {
@@ -202,6 +259,14 @@ impl Node {
     pub fn params(&self) -> Json {
         to_json(&self.call().params.into(), BytesForm::Tagged)
     }
+    /// Parameters of all calls.
+    pub fn all_params(&self) -> Vec<Json> {
+        let calls = self.services.calls.lock().expect("calls");
+        calls
+            .iter()
+            .map(|call| to_json(&call.params.clone().into(), BytesForm::Tagged))
+            .collect()
+    }
     pub fn calls(&self) -> usize {
         self.services.calls.lock().expect("calls").len()
     }
@@ -230,7 +295,7 @@ impl Node {
 /// Services that answer every call by a script.
 pub(super) fn services(script: Script) -> Arc<dyn Services> {
     Arc::new(Scripted {
-        script,
+        scripts: vec![script],
         ..Scripted::default()
     })
 }

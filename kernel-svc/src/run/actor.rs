@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     cancel::call,
+    controls::Controlled,
     core::Core,
     inbox::Inbox,
     lineage::Lineage,
@@ -60,7 +61,7 @@ pub(crate) fn context(
     job_id: &Arc<str>,
     workflow_id: Option<&Arc<str>>,
     node: &PlanNode,
-    core: &Core,
+    (core, at): (&Arc<Core>, usize),
     services: &Arc<dyn Services>,
 ) -> Context {
     Context {
@@ -75,6 +76,7 @@ pub(crate) fn context(
         cancel: core.cancel.child_token(),
         notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone()),
         services: Arc::clone(services),
+        controls: Arc::new(Controlled::new(core, at)),
         ordinal: Arc::default(),
         generation_ids: Arc::default(),
         resuming: core.resume.get(&*node.label.id).cloned(),

@@ -7,6 +7,7 @@ mod activity;
 mod actor;
 mod budget;
 mod cancel;
+mod controls;
 mod core;
 mod events;
 mod frames;

@@ -213,6 +213,67 @@ async fn k_165_to_k_167_answers_belong_to_their_event() {
     assert_eq!(running.done().await.status(), JobStatus::Failed);
 }
 
+fn caller(target: &str) -> Graph {
+    graph()
+        .node("c", "test.Caller", json!({"target": target, "times": 2}))
+        .node("k", "test.Controlled", json!({}))
+        .control("c.__control__ > k")
+}
+
+/// A controller's own code asks what it controls, and goes on with the answers.
+#[tokio::test]
+async fn k_165_node_code_calls_what_it_controls() {
+    let done = caller("k").run().await;
+    assert_eq!((done.status(), done.calls("k")), (JobStatus::Completed, 2));
+    assert_eq!(
+        done.artifacts("c"),
+        [json!({"output": [{"result": 1}, {"result": 2}]})]
+    );
+}
+
+/// Nothing waits for ever: neither for nodes of others, nor for one that waits for the caller itself.
+#[tokio::test]
+async fn k_166_calls_that_cannot_be_answered_are_refused() {
+    let said = |done: &crate::harness::Done| done.artifacts("c")[0]["output"][0].clone();
+    let stranger = caller("nobody").run().await;
+    assert!(
+        said(&stranger).as_str().unwrap().contains("not controlled"),
+        "{}",
+        said(&stranger)
+    );
+    // Through another node the tool waits for the caller.
+    let round = caller("k")
+        .node("p", "test.Pass", json!({}))
+        .edges(["c.arg > p.value", "p.output > k.x"]);
+    let round = round.setup().lenient().run().await;
+    assert!(
+        said(&round).as_str().unwrap().contains("waits for a result"),
+        "{}",
+        said(&round)
+    );
+    // A direct edge is what the call brings.
+    let direct = caller("k").edges(["c.arg > k.x"]).setup().lenient().run().await;
+    assert_eq!(
+        (direct.status(), said(&direct)),
+        (JobStatus::Completed, json!({"result": 1}))
+    );
+}
+
+#[tokio::test]
+async fn k_167_a_call_of_a_node_that_fails_is_answered() {
+    let graph = graph()
+        .node("c", "test.Caller", json!({"target": "k", "times": 2}))
+        .node("k", "test.FailOn", json!({"on": 1}))
+        .control("c.__control__ > k");
+    let done = graph.setup().lenient().run().await;
+    assert_eq!((done.status(), done.calls("k")), (JobStatus::Failed, 1));
+    let said = &done.artifacts("c")[0]["output"];
+    assert!(
+        said[0].as_str().unwrap().contains("fail:1") && said[1].is_string(),
+        "{said}"
+    );
+}
+
 #[tokio::test]
 async fn k_168_an_event_of_an_edge_does_not_steal_an_answer() {
     let running = open().setup().start();

@@ -67,6 +67,7 @@ capabilities! {
     ImageTo3d "image_to_3d" Model3d,
     RenderModel3d "render_model3d" Image,
     GenerateMessage "generate_message" Text,
+    Embedding "embedding" Text,
 }
 
 impl Capability {

@@ -62,6 +62,10 @@ pub async fn persist(
             continue;
         }
         let (bytes, mime) = match &output {
+            Output::Value(value) => {
+                persisted.outputs.push(value.clone());
+                continue;
+            }
             Output::Media(media) => (media.bytes.clone(), media.mime.clone()),
             Output::Text(text) => (Bytes::from(text.clone()), "text/plain".to_owned()),
         };
@@ -197,6 +201,7 @@ fn extension(mime: &str) -> &'static str {
         "audio/aac" => "aac",
         "video/mp4" => "mp4",
         "video/webm" => "webm",
+        "video/x-msvideo" => "avi",
         "model/gltf-binary" => "glb",
         "text/plain" => "txt",
         "application/json" => "json",
@@ -206,6 +211,7 @@ fn extension(mime: &str) -> &'static str {
 
 fn stored(output: Output, asset: &Asset) -> Value {
     match output {
+        Output::Value(value) => value,
         Output::Text(text) => text.into(),
         Output::Media(media) => {
             let by_asset = reference(asset);
@@ -220,6 +226,7 @@ fn stored(output: Output, asset: &Asset) -> Value {
 
 fn inline(output: Output) -> Value {
     match output {
+        Output::Value(value) => value,
         Output::Text(text) => text.into(),
         Output::Media(media) => Value::media(MediaRef {
             kind: media.kind.to_owned(),

@@ -8,7 +8,7 @@ use atelier_proto::common::v1::Origin;
 use atelier_proto::ids::GenerationId;
 use atelier_proto::provider::v1::RunGenerationRequest;
 use atelier_proto::tracker::v1::{Charge, OpenGenerationRequest};
-use atelier_proto::value::Map;
+use atelier_proto::value::{Map, Value};
 
 use crate::error::Error;
 use crate::pricing::{Catalog, Quantities, Quote, Unpriced};
@@ -209,6 +209,15 @@ fn resolve(provider: &dyn Provider, model: String, capability: Capability) -> Re
     }
 }
 
+/// Whether there is no text in a text, or in a list of them.
+fn nothing(value: &Value) -> bool {
+    match value {
+        Value::Str(text) => text.is_empty(),
+        Value::List(texts) => texts.is_empty() || texts.iter().any(|text| text.as_str().is_none()),
+        _ => true,
+    }
+}
+
 /// What every provider needs for a capability.
 fn check(capability: Capability, params: Params<'_>) -> Result<(), Error> {
     match capability {
@@ -217,6 +226,14 @@ fn check(capability: Capability, params: Params<'_>) -> Result<(), Error> {
         }
         Capability::TextToSpeech if params.first_text(&["text", "input", "prompt"]).is_none() => {
             Err(invalid("params.text", "must not be empty"))
+        }
+        Capability::TextToVideo | Capability::TextToMusic | Capability::TextTo3d
+            if params.first_text(&["prompt", "text", "lyrics"]).is_none() =>
+        {
+            Err(invalid("params.prompt", "must not be empty"))
+        }
+        Capability::Embedding if params.0.get("input").is_none_or(nothing) => {
+            Err(invalid("params.input", "must be a text or a list of texts"))
         }
         Capability::GenerateMessage
             if params.text("prompt").is_none()

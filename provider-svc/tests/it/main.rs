@@ -19,6 +19,7 @@ mod openai_chat;
 mod openai_media;
 mod receipts;
 mod sketch;
+mod sketch_more;
 mod stack;
 mod standin;
 mod tap;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use atelier_common::testkit::until;
 use atelier_proto::tracker::v1::GenerationStatus;
-use atelier_proto::value::Value;
+use atelier_proto::value::{BytesForm, Value, to_json};
 use serde_json::json;
 
 use crate::openai::{class, stack, stack_with};
@@ -73,6 +73,47 @@ async fn a_chat_is_streamed_and_billed_by_its_tokens() {
         (&sent["stream"], &sent["max_tokens"], &sent["model"]),
         (&json!(true), &json!(9), &json!("gpt-4o-mini"))
     );
+}
+
+/// Tools go along, and calls of them come back whole: from a stream and from an answer that is not one.
+#[tokio::test]
+async fn tools_are_offered_and_their_calls_put_together() {
+    let server = StandIn::start([Answer::picture()]).await;
+    let stack = stack(&server).await;
+    let delta = |call: serde_json::Value| {
+        let choice = json!({"index": 0, "delta": {"tool_calls": [call]}});
+        format!("data: {}\n\n", json!({"id": "chatcmpl-1", "choices": [choice]}))
+    };
+    let end =
+        json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]});
+    let body = [
+        delta(json!({"index": 0, "id": "c1", "function": {"name": "add", "arguments": ""}})),
+        delta(json!({"index": 0, "function": {"arguments": "{\"x\":"}})),
+        delta(json!({"index": 0, "function": {"arguments": "1}"}})),
+        format!("data: {end}\n\n"),
+        usage(),
+        "data: [DONE]\n\n".to_owned(),
+    ]
+    .concat();
+    let tools = json!([{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]);
+    let earlier = json!({"role": "tool", "tool_call_id": "c0", "content": "7"});
+    let params = json!({"messages": [{"role": "user", "content": "add"}, earlier], "tools": tools});
+    let function = json!({"name": "add", "arguments": "{\"x\":1}"});
+    let call = json!({"id": "c1", "type": "function", "function": function});
+    let expected = json!({"role": "assistant", "content": "", "tool_calls": [call]});
+    server.answer([Answer::sse(&body).chunked(5)]);
+    let told = stack
+        .run(request("openai", "generate_message", params.clone()))
+        .await;
+    assert_eq!(to_json(&told.output(), BytesForm::Tagged), expected);
+    assert!(told.result.as_ref().unwrap().assets.is_empty());
+    let sent = server.seen()[0].json();
+    assert_eq!((&sent["tools"], &sent["messages"][1]), (&tools, &earlier));
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    let whole = json!({"id": "chatcmpl-2", "choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]});
+    server.answer([Answer::json(200, whole)]);
+    let told = stack.run(request("openai", "generate_message", params)).await;
+    assert_eq!(to_json(&told.output(), BytesForm::Tagged), expected);
 }
 
 #[tokio::test]

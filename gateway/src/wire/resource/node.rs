@@ -43,6 +43,16 @@ pub(crate) struct NodeType {
     primary_output: Option<String>,
     /// Secrets it needs.
     required_settings: Vec<String>,
+    /// Outputs may be added by the user.
+    supports_dynamic_outputs: bool,
+    /// It runs, and new workflows should not use it.
+    deprecated: bool,
+    /// The type that does its work today.
+    #[schema(required)]
+    replaced_by: Option<String>,
+    /// What runs it: `built_in`, `provider` (a call of a provider's model), or `connector` (a worker that declares it).
+    #[schema(example = "built_in")]
+    runner: &'static str,
 }
 
 /// One input of a node type.
@@ -131,7 +141,16 @@ impl From<v1::NodeType> for NodeType {
             auto_save_asset,
             primary_output,
             required_settings,
+            dynamic_outputs,
+            deprecated,
+            replaced_by,
+            runner,
         } = node;
+        let runner = match v1::NodeRunner::try_from(runner).unwrap_or_default() {
+            v1::NodeRunner::Provider => "provider",
+            v1::NodeRunner::Connector => "connector",
+            v1::NodeRunner::BuiltIn | v1::NodeRunner::Unspecified => "built_in",
+        };
         let outputs = outputs.into_iter().map(|output| {
             let v1::Output { name, r#type, stream } = output;
             Output {
@@ -155,6 +174,10 @@ impl From<v1::NodeType> for NodeType {
             auto_save_asset,
             primary_output: super::text(primary_output),
             required_settings,
+            supports_dynamic_outputs: dynamic_outputs,
+            deprecated,
+            replaced_by: super::text(replaced_by),
+            runner,
         }
     }
 }

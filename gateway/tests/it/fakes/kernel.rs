@@ -267,6 +267,7 @@ impl NodeService for Fakes {
         user(&request);
         Ok(Response::new(kernel::ListNodeTypesResponse {
             node_types: vec![node_type()],
+            next_page_token: String::new(),
         }))
     }
 

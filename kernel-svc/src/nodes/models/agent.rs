@@ -1,9 +1,10 @@
-//! One call to a language model with a system text, a history and a prompt.
+//! A language model with a system text, a history and a prompt, and with tools: the nodes that the agent controls, and
+//! built-in ones.
 
 use async_trait::async_trait;
 use atelier_proto::value::{Map, Value};
 
-use super::{Answer, call, conversation, media, message, outputs::Added, part, warn};
+use super::{conversation, media, message, outputs::Added, part, rounds, toolbox::Toolbox, warn};
 use crate::{
     node::{Context, NodeError},
     nodes::{
@@ -25,41 +26,40 @@ pub(super) struct Agent;
 impl Generator for Agent {
     async fn generate(&self, inputs: Map, frames: &mut dyn Sink, ctx: &Context) -> Result<(), NodeError> {
         let args = Args(&inputs);
-        let added = Added::of(ctx);
-        let mut params = one("messages", messages(args, ctx)?);
-        params.insert(
-            "max_tokens".to_owned(),
-            args.int("max_tokens", 8192)?.max(1).into(),
-        );
-        if !added.is_empty() {
-            params.insert("response_format".to_owned(), added.response_format());
-        }
-        warn_of_tools(args, ctx).await;
+        let messages = messages(args, ctx)?;
+        let params = one("max_tokens", args.int("max_tokens", 8192)?.max(1));
         if args.text("prompt").trim().is_empty() {
             warn(ctx, "the input `prompt` is empty").await;
         }
-        let mut answer = Answer::new(&mut *frames, true);
-        let made = ctx
-            .generate(call(ctx, args, "generate_message", params)?, &mut answer)
-            .await?;
-        let text = answer.end(&made.output).await?;
-        let mut last = if added.is_empty() {
-            Map::new()
-        } else {
-            added.read(&text)?
+        if !args.text("thread_id").trim().is_empty() {
+            warn(
+                ctx,
+                "threads are not kept here: earlier messages come from the input `history` only",
+            )
+            .await;
+        }
+        let agent = rounds::Agent {
+            ctx,
+            args,
+            toolbox: Toolbox::of(args, ctx).await,
+            fields: Added::of(ctx),
+            rounds: args.int("max_turns", 100)?,
+            params,
         };
+        let (text, mut last) = agent.run(messages, frames).await?;
         last.insert("text".to_owned(), text.into());
         frames.frame(last).await
     }
 }
 
 /// System text, history, prompt with media. Inputs that the user added fill the placeholders of system text and prompt.
-fn messages(args: Args<'_>, ctx: &Context) -> Result<Value, NodeError> {
+fn messages(args: Args<'_>, ctx: &Context) -> Result<Vec<Value>, NodeError> {
     let own: Vec<&str> = catalog::meta(&ctx.node_type)
         .map(|meta| meta.inputs.iter().map(|input| input.name.as_str()).collect())
         .unwrap_or_default();
     let variables: Map = args
         .others(&own)
+        .filter(|(name, _)| *name != "messages")
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     let filled = |name: &str| {
@@ -72,10 +72,9 @@ fn messages(args: Args<'_>, ctx: &Context) -> Result<Value, NodeError> {
     };
     let (system, prompt) = (filled("system")?, filled("prompt")?);
     let media: Vec<Value> = [media(args, "image"), media(args, "audio")].concat();
-    let history = args
-        .list("history")
-        .into_iter()
-        .filter_map(|message| earlier(&message));
+    // Older files call the history `messages`.
+    let history = [args.list("messages"), args.list("history")].concat();
+    let history = history.into_iter().filter_map(|message| earlier(&message));
     let asked: Vec<Value> = history.chain([message("user", prompt.trim(), &media)]).collect();
     let asked = conversation(asked)
         .as_list()
@@ -86,9 +85,8 @@ fn messages(args: Args<'_>, ctx: &Context) -> Result<Value, NodeError> {
     if asked.is_empty() && !stated {
         return Err(missing("prompt", "there is nothing to ask"));
     }
-    Ok(conversation(
-        std::iter::once(message("system", system.trim(), &[])).chain(asked),
-    ))
+    let all = conversation(std::iter::once(message("system", system.trim(), &[])).chain(asked));
+    Ok(all.as_list().map(<[Value]>::to_vec).unwrap_or_default())
 }
 /// A message of the history: its role and its content.
 fn earlier(message: &Value) -> Option<Value> {
@@ -102,23 +100,6 @@ fn earlier(message: &Value) -> Option<Value> {
     };
     Some(map([("role", role.into()), ("content", content)]).into())
 }
-/// Tools are not called; the log says so once.
-async fn warn_of_tools(args: Args<'_>, ctx: &Context) {
-    let tools = args.list("tools").into_iter();
-    let name = |tool: Value| text_of(&tool.get("name").unwrap_or(tool));
-    let names: Vec<String> = tools.map(name).filter(|name| !name.is_empty()).collect();
-    if !names.is_empty() {
-        warn(
-            ctx,
-            &format!(
-                "tools are not available, the model answers without them: {}",
-                names.join(", ")
-            ),
-        )
-        .await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
@@ -229,6 +210,115 @@ mod tests {
             node.notes(),
             ["tools are not available, the model answers without them: google_search, browser"]
         );
+    }
+
+    fn calling(name: &str, arguments: &str) -> serde_json::Value {
+        let function = json!({"name": name, "arguments": arguments});
+        json!({"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "type": "function", "function": function}]})
+    }
+
+    #[tokio::test]
+    async fn a_built_in_tool_is_called_and_its_result_goes_back() {
+        let script = [
+            Script::value(calling("calculator", "{\"expression\": \"6*7\"}")),
+            Script::text(&["It is ", "42."]),
+        ];
+        let mut node = Node::scripts(TYPE, script);
+        let frames = node
+            .frames(json!({"prompt": "6 times 7?", "tools": ["calculator"]}))
+            .await
+            .expect("frames");
+        let expected = [
+            chunk("It is ", false),
+            chunk("42.", false),
+            chunk("", true),
+            json!({"text": "It is 42."}),
+        ];
+        assert_eq!(frames, expected);
+        let params = node.all_params();
+        assert_eq!(params[0]["tools"][0]["function"]["name"], "calculator");
+        let result = json!({"role": "tool", "tool_call_id": "c1", "name": "calculator", "content": "42"});
+        assert_eq!(
+            params[1]["messages"].as_array().expect("messages")[1..],
+            [calling("calculator", "{\"expression\": \"6*7\"}"), result]
+        );
+        assert_eq!(node.notes(), ["calls the tool calculator"]);
+    }
+
+    #[tokio::test]
+    async fn a_controlled_node_is_a_tool() {
+        let script = [
+            Script::value(calling("search", "{\"keyword\": \"boats\"}")),
+            Script::whole("done"),
+        ];
+        let mut node = Node::scripts(TYPE, script);
+        node.controls(&[("s1", Ok(json!({"text": "three boats"})))]);
+        let schema = json!({"keyword": {"type": "string", "description": ""}});
+        let context = json!({"s1": {"node_id": "s1", "node_type": "x.Search", "node_title": "Search",
+            "control_actions": {"run": {"properties": schema}}}});
+        node.frames(json!({"prompt": "find boats", "_control_context": context}))
+            .await
+            .expect("frames");
+        assert_eq!(
+            node.controlled(),
+            [("s1".to_owned(), json!({"keyword": "boats"}))]
+        );
+        let params = node.all_params();
+        let tool = &params[0]["tools"][0]["function"];
+        assert_eq!(
+            (&tool["name"], &tool["parameters"]["properties"]),
+            (&json!("search"), &schema)
+        );
+        assert_eq!(params[1]["messages"][2]["content"], "{\"text\":\"three boats\"}");
+    }
+
+    /// What goes wrong with a tool is told to the model; a model that never answers is made to.
+    #[tokio::test]
+    async fn tools_that_fail_and_agents_that_go_on_come_to_an_end() {
+        let again = || Script::value(calling("calculator", "{\"expression\": \"1/0\"}"));
+        let mut node = Node::scripts(
+            TYPE,
+            [
+                again(),
+                Script::value(calling("nothing", "[")),
+                Script::whole("sorry"),
+            ],
+        );
+        let inputs = json!({"prompt": "x", "tools": ["calculator"], "max_turns": 3});
+        let frames = node.frames(inputs).await.expect("frames");
+        assert_eq!(frames.last(), Some(&json!({"text": "sorry"})));
+        let params = node.all_params();
+        assert_eq!(
+            params[1]["messages"][2]["content"],
+            "Error: the result is no number"
+        );
+        assert_eq!(
+            params[2]["messages"][4]["content"],
+            "Error: there is no tool nothing"
+        );
+        assert_eq!(params[2]["tool_choice"], "none");
+    }
+
+    #[tokio::test]
+    async fn an_answer_without_its_fields_is_asked_for_once_more() {
+        let mut node = Node::scripts(
+            TYPE,
+            [
+                Script::whole("{\"title\": 5"),
+                Script::whole("{\"title\": \"a\", \"n\": 2}"),
+            ],
+        );
+        node.outputs(&[("text", "str"), ("title", "str"), ("n", "int")]);
+        let frames = node.frames(json!({"prompt": "x"})).await.expect("frames");
+        assert_eq!(
+            frames.last(),
+            Some(&json!({"title": "a", "n": 2, "text": "{\"title\": \"a\", \"n\": 2}"}))
+        );
+        assert_eq!(node.calls(), 2);
+        let mut node = Node::scripts(TYPE, [Script::whole("no"), Script::whole("still no")]);
+        node.outputs(&[("text", "str"), ("title", "str"), ("n", "int")]);
+        let error = node.frames(json!({"prompt": "x"})).await.expect_err("a fault");
+        assert_eq!((error.code.as_deref(), node.calls()), (Some("model.answer"), 2));
     }
 
     #[rstest]

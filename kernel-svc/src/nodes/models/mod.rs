@@ -4,11 +4,20 @@
 //! prices and the ledger, which are behind [`Context::generate`].
 
 mod agent;
+mod builtin;
+mod capabilities;
+mod figures;
 mod image;
 mod list;
 mod outputs;
+mod rounds;
 mod speech;
+mod structured;
+mod sum;
 mod summarizer;
+mod table;
+mod thread;
+mod toolbox;
 
 use async_trait::async_trait;
 use atelier_proto::{
@@ -26,9 +35,16 @@ use crate::{
     node::{Context, GenerationCall, NodeError, Piece, Pieces},
 };
 
+pub(super) use outputs::Added;
+
 /// All types of this family.
 pub(super) fn types() -> Types {
     let mut types = agent::types();
+    types.extend(capabilities::types());
+    types.extend(figures::types());
+    types.extend(structured::types());
+    types.extend(table::types());
+    types.extend(thread::types());
     types.extend(image::types());
     types.extend(list::types());
     types.extend(speech::types());
@@ -43,6 +59,7 @@ pub(super) fn generator(node_type: &str) -> Option<Box<dyn super::code::Generato
         "nodetool.agents.Agent" => Some(Box::new(agent::Agent)),
         "nodetool.agents.Summarizer" => Some(Box::new(summarizer::Summarizer)),
         "nodetool.generators.ListGenerator" => Some(Box::new(list::ListGenerator)),
+        "nodetool.generators.DataGenerator" => Some(Box::new(table::DataGenerator)),
         _ => None,
     }
 }
@@ -92,7 +109,7 @@ fn model(chosen: &Value) -> Result<(String, String), NodeError> {
 }
 
 /// One message of a conversation. Media go with the text as references.
-fn message(role: &str, text: &str, media: &[Value]) -> Value {
+pub(super) fn message(role: &str, text: &str, media: &[Value]) -> Value {
     let content = if media.is_empty() {
         text.into()
     } else {
@@ -110,12 +127,17 @@ fn part(part: &Value) -> Value {
 }
 /// References of an input, single or in a list, that lead to something.
 fn media(args: Args<'_>, name: &str) -> Vec<Value> {
-    let leads = |value: &Value| {
+    media_in(&args.value(name))
+}
+/// References in a value, single or in a list, that lead to something.
+pub(super) fn media_in(value: &Value) -> Vec<Value> {
+    let leads = |value: &&Value| {
         value
             .as_media()
             .is_some_and(|media| !media.uri.is_empty() || media.asset_id.is_some() || media.data.is_some())
     };
-    args.list(name).into_iter().filter(leads).collect()
+    let several = value.as_list().unwrap_or(std::slice::from_ref(value));
+    several.iter().filter(leads).cloned().collect()
 }
 /// Several messages without those that say nothing.
 fn conversation(messages: impl IntoIterator<Item = Value>) -> Value {
@@ -133,6 +155,8 @@ struct Answer<'a> {
     text: String,
     ended: bool,
     thinks: bool,
+    /// Whether more may follow: the last piece is not called so.
+    open: bool,
 }
 impl<'a> Answer<'a> {
     /// `thinks`: whether the node has an output for a model's thinking.
@@ -142,13 +166,21 @@ impl<'a> Answer<'a> {
             text: String::new(),
             ended: false,
             thinks,
+            open: false,
+        }
+    }
+    /// An answer that may turn out to be a call of tools, after which another one follows.
+    fn open(frames: &'a mut dyn Sink) -> Self {
+        Self {
+            open: true,
+            ..Self::new(frames, true)
         }
     }
     /// Ends the chunks, and gives the whole text: what was streamed, else the result of the call.
     async fn end(mut self, output: &Value) -> Result<String, NodeError> {
         let whole = output.as_str().unwrap_or_default();
         let rest = if self.text.is_empty() { whole } else { "" };
-        if !self.ended || !rest.is_empty() {
+        if self.open || !self.ended || !rest.is_empty() {
             self.frames.frame(one("chunk", chunk(rest, true, false))).await?;
         }
         self.text.push_str(rest);
@@ -171,7 +203,11 @@ impl Pieces for Answer<'_> {
             } if !self.ended && (done || !text.is_empty()) => {
                 self.text.push_str(&text);
                 self.ended = done;
-                self.frames.frame(one("chunk", chunk(&text, done, false))).await
+                if self.open && text.is_empty() {
+                    return Ok(());
+                }
+                let last = done && !self.open;
+                self.frames.frame(one("chunk", chunk(&text, last, false))).await
             }
             Piece::Text { .. } | Piece::Audio { .. } | Piece::Progress { .. } => Ok(()),
         }
@@ -191,6 +227,25 @@ fn chunk(content: &str, done: bool, thinking: bool) -> Value {
     chunk.into()
 }
 
+/// All inputs that say something, but some. References that lead nowhere, empty texts and lists and negative seeds say
+/// nothing.
+pub(super) fn stated(args: Args<'_>, but: &[&str]) -> Map {
+    let says = |name: &str, value: &Value| match value {
+        Value::Null => false,
+        Value::Str(text) => !text.is_empty(),
+        Value::Media(_) => !media_in(value).is_empty(),
+        Value::List(items) => !items.is_empty(),
+        Value::Int(number) => !(name == "seed" && *number < 0),
+        Value::Bool(_) | Value::Float(_) | Value::Bytes(_) | Value::Map(_) => true,
+    };
+    let inputs = args
+        .0
+        .iter()
+        .filter(|(name, value)| !but.contains(&name.as_str()) && !name.starts_with('_') && says(name, value));
+    inputs
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
 /// Parameters that the node passes on as they are: everything its type does not declare, without nulls.
 fn extras(args: Args<'_>, own: &[&str]) -> Map {
     let others = args.others(own).filter(|(_, value)| !value.is_null());

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use crate::{
-    node::{Context, NodeError},
+    node::{Context, NodeError, NodeMeta},
     nodes::{
         args::{map, text_of},
         catalog,
@@ -18,7 +18,11 @@ use crate::{
 const MAX_DEPTH: usize = 8;
 
 /// Names and types of the outputs that the type itself does not have.
-pub(super) struct Added(IndexMap<String, Arc<str>>);
+pub(in crate::nodes) struct Added {
+    types: IndexMap<String, Arc<str>>,
+    /// The schema of the only field, when its type does not say enough.
+    own: Option<Json>,
+}
 
 impl Added {
     pub fn of(ctx: &Context) -> Self {
@@ -29,50 +33,122 @@ impl Added {
             .outputs
             .iter()
             .filter(|(name, _)| !name.starts_with("__") && own.iter().all(|output| output.name != **name));
-        Self(added.map(|(name, ty)| (name.clone(), Arc::clone(ty))).collect())
+        Self::of_types(added.map(|(name, ty)| (name.clone(), Arc::clone(ty))))
+    }
+    fn of_types(types: impl Iterator<Item = (String, Arc<str>)>) -> Self {
+        Self {
+            types: types.collect(),
+            own: None,
+        }
+    }
+    /// The outputs of a type as fields; `None` when it gives one text, which needs no form.
+    pub fn declared(meta: &NodeMeta) -> Option<Self> {
+        let plain = |ty: &str| matches!(ty, "str" | "text" | "any");
+        match meta.outputs.as_slice() {
+            [] => None,
+            [one] if plain(&one.ty) => None,
+            outputs => {
+                let fields = outputs
+                    .iter()
+                    .map(|output| (output.name.clone(), output.ty.as_str().into()));
+                Some(Self::of_types(fields))
+            }
+        }
+    }
+    /// Fields of these names and types.
+    pub fn fields(fields: &[(&str, &str)]) -> Self {
+        let field = |(name, ty): &(&str, &str)| ((*name).to_owned(), Arc::from(*ty));
+        Self::of_types(fields.iter().map(field))
+    }
+    /// One field of a type with a schema of its own.
+    pub fn schema(name: &str, ty: &str, schema: Json) -> Self {
+        Self {
+            own: Some(schema),
+            ..Self::fields(&[(name, ty)])
+        }
+    }
+    /// One field that is one of several texts.
+    pub fn one_of(name: &str, options: &[String]) -> Self {
+        Self::schema(name, "str", json!({"type": "string", "enum": options}))
     }
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.types.is_empty()
     }
     /// What the call asks for: an object with one field for each output.
     pub fn response_format(&self) -> Value {
         let fields: JsonMap<String, Json> = self
-            .0
+            .types
             .iter()
-            .map(|(name, ty)| (name.clone(), schema(ty, 0)))
+            .map(|(name, ty)| (name.clone(), self.own.clone().unwrap_or_else(|| schema(ty, 0))))
             .collect();
-        let required: Vec<&String> = self.0.keys().collect();
+        let required: Vec<&String> = self.types.keys().collect();
         let schema = from_json(json!({
             "type": "object", "properties": fields, "required": required, "additionalProperties": false,
         }));
         let named = map([("name", "outputs".into()), ("schema", schema)]);
         map([("type", "json_schema".into()), ("json_schema", named.into())]).into()
     }
+    /// The values in an answer, all of them and of their types.
+    ///
+    /// # Errors
+    /// What does not fit, in words that the model can go by.
+    pub fn read_strictly(&self, answer: &str) -> Result<Map, NodeError> {
+        let values = self.read(answer)?;
+        let wrong = self.types.iter().find_map(|(name, ty)| match values.get(name) {
+            None => Some(format!("the model's answer has no field {name}")),
+            Some(value) if !is_of(ty, value) => {
+                Some(format!("the field {name} of the model's answer is no {ty}"))
+            }
+            Some(_) => None,
+        });
+        wrong.map_or(
+            Ok(values),
+            |wrong| Err(NodeError::new(wrong).code("model.answer")),
+        )
+    }
     /// The values in an answer. Fences and words around the object are overlooked; a text that is no object stands for
     /// the only output when that is a text.
     pub fn read(&self, answer: &str) -> Result<Map, NodeError> {
         let Some(Json::Object(mut object)) = object(answer) else {
-            return match self.0.first() {
-                Some((name, ty)) if self.0.len() == 1 && matches!(&**ty, "str" | "any" | "") => {
+            return match self.types.first() {
+                Some((name, ty)) if self.types.len() == 1 && matches!(&**ty, "str" | "any" | "") => {
                     Ok(map([(name.as_str(), answer.trim().into())]))
                 }
                 _ => {
-                    let names = self.0.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                    let names = self
+                        .types
+                        .keys()
+                        .map(String::as_str)
+                        .collect::<Vec<_>>()
+                        .join(", ");
                     let text = format!("the model's answer is no JSON object with the outputs {names}");
                     Err(NodeError::new(text).code("model.answer"))
                 }
             };
         };
         let given = self
-            .0
+            .types
             .iter()
             .filter_map(|(name, ty)| Some((name.clone(), fitted(ty, object.remove(name)?))));
         Ok(given.collect())
     }
 }
 
+/// Whether a value is of a type, where that is plain.
+fn is_of(ty: &str, value: &Value) -> bool {
+    match ty.split('[').next().unwrap_or_default().trim() {
+        "str" | "text" => value.as_str().is_some(),
+        "int" => value.as_i64().is_some(),
+        "float" | "number" => value.as_f64().is_some(),
+        "bool" => value.as_bool().is_some(),
+        "list" => value.as_list().is_some(),
+        "dict" => value.as_map().is_some(),
+        _ => true,
+    }
+}
+
 /// The object in a text: all of it, or from the first brace to the last.
-fn object(answer: &str) -> Option<Json> {
+pub(super) fn object(answer: &str) -> Option<Json> {
     let answer = answer.trim();
     serde_json::from_str(answer).ok().or_else(|| {
         let (from, to) = (answer.find('{')?, answer.rfind('}')?);
@@ -106,6 +182,7 @@ fn fitted(ty: &str, value: Json) -> Value {
 /// The JSON schema of a type.
 fn schema(ty: &str, depth: usize) -> Json {
     let ty = ty.trim();
+
     let (name, arguments) = match ty.split_once('[') {
         Some((name, rest)) if rest.ends_with(']') => {
             (name.trim(), arguments(rest.strip_suffix(']').unwrap_or(rest)))
@@ -156,12 +233,7 @@ mod tests {
     use super::*;
 
     fn added(types: &[(&str, &str)]) -> Added {
-        Added(
-            types
-                .iter()
-                .map(|(name, ty)| ((*name).to_owned(), (*ty).into()))
-                .collect(),
-        )
+        Added::fields(types)
     }
 
     #[rstest]

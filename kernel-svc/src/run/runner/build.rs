@@ -120,7 +120,7 @@ pub(super) async fn executors(
             ));
             break;
         };
-        let ctx = context(job_id, workflow_id, node, core, services);
+        let ctx = context(job_id, workflow_id, node, (core, at), services);
         if let Err(error) = call(&ctx.cancel, core.options.cancel_grace, exec.initialize(&ctx)).await {
             let text = format!("node {id} ({ty}) could not be initialised: {}", error.message);
             made.error = Some((error.code.unwrap_or_else(|| "node.initialize".to_owned()), text));

@@ -135,6 +135,11 @@ fn make() -> Vec<NodeMeta> {
     all.push(meta("test.GatherInt", &[("items", "list[int]")], out));
     all.push(meta("test.ControlOut", &[], &[("__control_output__", "any")]));
     all.push(meta("test.Controlled", &[], &[("result", "any")]));
+    all.push(meta(
+        "test.Caller",
+        &[("value", "any")],
+        &[("output", "any"), ("arg", "any")],
+    ));
     all.push(meta("test.Variants", &[], &[("image", "any")]));
     all.push(meta(
         "nodetool.control.Loop",

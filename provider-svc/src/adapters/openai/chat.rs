@@ -8,6 +8,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use super::errors::{in_stream, said_json};
 use super::http::{cancelled, content_type};
 use super::sse::Cutter;
+use super::tools::Calls;
 use super::wire::{ChatUsage, Completion};
 use super::{ID, OpenAi};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
@@ -24,6 +25,9 @@ const PASSED: &[&str] = &[
     "presence_penalty",
     "frequency_penalty",
     "reasoning_effort",
+    "tools",
+    "tool_choice",
+    "parallel_tool_calls",
 ];
 /// Longest answer that is taken, in bytes.
 const MAX_ANSWER: u64 = 32 * 1024 * 1024;
@@ -36,6 +40,7 @@ struct Answer {
     id_known: bool,
     finished: bool,
     done: bool,
+    calls: Calls,
 }
 
 impl OpenAi {
@@ -77,12 +82,17 @@ impl OpenAi {
         if !answer.done && !answer.finished {
             return Err(broken(&answer));
         }
-        if answer.text.is_empty() && !answer.finished {
+        if answer.text.is_empty() && answer.calls.is_empty() && !answer.finished {
             return Err(Failure::new(Class::ProviderPermanent, "the answer is empty").because("no_output"));
         }
         emit.end("text");
+        let output = if answer.calls.is_empty() {
+            Output::Text(answer.text)
+        } else {
+            Output::Value(answer.calls.message(answer.text))
+        };
         Ok(Finished {
-            outputs: vec![Output::Text(answer.text)],
+            outputs: vec![output],
             usage: usage(answer.usage),
         })
     }
@@ -131,6 +141,9 @@ impl OpenAi {
             if !text.is_empty() {
                 emit.text(&text, false);
                 answer.text.push_str(&text);
+            }
+            for call in message.tool_calls.unwrap_or_default() {
+                answer.calls.take(call).map_err(|_| too_large())?;
             }
         }
         if choice.finish_reason.as_deref() == Some("content_filter") {

@@ -1,16 +1,18 @@
 //! OpenAI, and any server that speaks its language (providers specification 1 and 17).
 //!
 //! Every call is synchronous: the id of the request comes with the head of the answer and is recorded before the body is
-//! looked at. A request is sent again only when it is certain that nothing came of it ([`http`]). [`chat`], [`images`],
-//! [`speech`] and [`transcribe`] are the calls, [`sse`] cuts streams, [`errors`] names failures, [`wire`] is their JSON.
+//! looked at. A request is sent again only when it is certain that nothing came of it ([`http`]). [`chat`], [`embed`], [`images`],
+//! [`speech`] and [`transcribe`] are the calls, [`tools`] puts calls of tools together, [`sse`] cuts streams, [`errors`] names failures, [`wire`] is their JSON.
 
 mod chat;
+mod embed;
 mod errors;
 mod http;
 mod images;
 mod media;
 mod speech;
 mod sse;
+mod tools;
 mod transcribe;
 mod wire;
 
@@ -137,6 +139,7 @@ impl Provider for OpenAi {
             &self.settings.transcription_models,
             &[Capability::AutomaticSpeechRecognition],
         ));
+        models.extend(of(&self.settings.embedding_models, &[Capability::Embedding]));
         models
     }
 
@@ -154,6 +157,7 @@ impl Provider for OpenAi {
             Capability::ImageToImage | Capability::Inpainting => self.edit(call).await?,
             Capability::TextToSpeech => self.speech(call, emit).await?,
             Capability::GenerateMessage => self.chat(call, emit).await?,
+            Capability::Embedding => self.embedding(call).await?,
             Capability::AutomaticSpeechRecognition => self.transcription(call).await?,
             _ => return Err(Failure::new(Class::InvalidInput, "the provider cannot do this").unsent()),
         };

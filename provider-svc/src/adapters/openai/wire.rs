@@ -71,6 +71,27 @@ pub(super) struct Message {
     pub(super) reasoning_content: Option<String>,
     #[serde(default)]
     pub(super) refusal: Option<String>,
+    #[serde(default)]
+    pub(super) tool_calls: Option<Vec<ToolCall>>,
+}
+/// A call of a tool, or a piece of one: the pieces of one call have the same index.
+#[derive(Debug, Deserialize)]
+pub(super) struct ToolCall {
+    #[serde(default)]
+    pub(super) index: Option<usize>,
+    #[serde(default)]
+    pub(super) id: Option<String>,
+    #[serde(default)]
+    pub(super) function: Option<FunctionCall>,
+}
+/// What is called, and with what.
+#[derive(Debug, Deserialize)]
+pub(super) struct FunctionCall {
+    #[serde(default)]
+    pub(super) name: Option<String>,
+    /// JSON text in pieces; some servers send the object itself.
+    #[serde(default)]
+    pub(super) arguments: Option<Value>,
 }
 /// Tokens of a chat.
 #[derive(Debug, Clone, Copy, Deserialize)]

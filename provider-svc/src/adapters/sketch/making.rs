@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use atelier_common::tasks::Tasks;
-use atelier_proto::value::{Map, MediaRef, Value};
+use atelier_proto::value::{BytesForm, Map, MediaRef, Value, to_json};
 use bytes::Bytes;
 use rust_decimal::Decimal;
 
 use super::job::{Job, Said};
 use super::request::{Form, Request, tokens};
-use super::{draw, speak, write};
-use crate::provider::{Capability, Class, Failure, Finished, Media, Output, Usage};
+use super::{draw, embed, speak, tools, write};
+use crate::provider::{Capability, Class, Failure, Finished, Media, Medium, Output, Params, Usage};
+
+mod others;
 
 /// Size of a piece of a sound file, in bytes.
 const AUDIO_PIECE: usize = 8 * 1024;
@@ -24,10 +26,16 @@ pub(super) async fn make(job: &Job, tasks: &Tasks) {
             failure.maybe_billed = job.request.bill_on_failure;
             return Err(failure);
         }
-        match job.request.capability {
-            Capability::TextToSpeech => sound(job, tasks).await,
-            Capability::GenerateMessage => text(job).await,
-            _ => pictures(job, tasks).await,
+        let capability = job.request.capability;
+        match (capability, capability.medium()) {
+            (Capability::TextToSpeech, _) => sound(job, tasks).await,
+            (Capability::GenerateMessage, _) => text(job).await,
+            (Capability::Embedding, _) => vectors(job).await,
+            (_, Medium::Text) => others::transcript(job, tasks).await,
+            (_, Medium::Audio) => others::music(job, tasks).await,
+            (_, Medium::Video) => others::film(job, tasks).await,
+            (_, Medium::Model3d) => others::solid(job, tasks).await,
+            (_, Medium::Image) => pictures(job, tasks).await,
         }
     };
     if let Some(end) = job.stop().run_until_cancelled(made).await {
@@ -48,7 +56,8 @@ async fn work<T: Send + 'static>(
         .map_err(broken)
 }
 
-async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
+/// Takes the time that the job is to take, in the steps that it is to tell of. Pictures have previews.
+async fn steps(job: &Job, tasks: &Tasks, previews: bool) -> Result<(), Failure> {
     let request = &job.request;
     let total = i64::from(request.steps);
     let pause = request
@@ -57,7 +66,7 @@ async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
         .unwrap_or_default();
     for step in 1..=request.steps {
         tokio::time::sleep(pause).await;
-        let preview = if step < request.steps {
+        let preview = if previews && step < request.steps {
             Some(preview(request, step, tasks).await?)
         } else {
             None
@@ -71,6 +80,18 @@ async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
     if request.steps == 0 {
         tokio::time::sleep(request.delay).await;
     }
+    Ok(())
+}
+
+async fn pictures(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
+    let request = &job.request;
+    if request.capability != Capability::TextToImage
+        && let Some(input) = others::input(request, "image")
+    {
+        steps(job, tasks, false).await?;
+        return others::derived(request, input, tasks).await;
+    }
+    steps(job, tasks, true).await?;
     let mut outputs = Vec::new();
     for number in 0..request.images {
         let seed = request.seed.wrapping_add(u64::from(number));
@@ -158,9 +179,57 @@ async fn sound(job: &Job, tasks: &Tasks) -> Result<Finished, Failure> {
     })
 }
 
+/// Vectors of texts.
+async fn vectors(job: &Job) -> Result<Finished, Failure> {
+    let request = &job.request;
+    tokio::time::sleep(request.delay).await;
+    let params = Params(&request.params);
+    let size = params
+        .int("dimensions")
+        .and_then(|size| usize::try_from(size).ok());
+    let size = size.filter(|size| *size > 0).unwrap_or(embed::DIMENSIONS.1);
+    let vector =
+        |text: &String| Value::list(embed::embed(text, size).into_iter().map(Value::Float).collect());
+    let mut made: Vec<Value> = super::request::texts(params).iter().map(vector).collect();
+    let many = params
+        .0
+        .get("input")
+        .is_some_and(|input| input.as_list().is_some());
+    let output = if many {
+        Value::list(made)
+    } else {
+        made.pop().unwrap_or_default()
+    };
+    let usage = Usage {
+        input_tokens: Some(request.input_tokens),
+        output_tokens: Some(0),
+        ..Usage::default()
+    };
+    Ok(Finished {
+        outputs: vec![Output::Value(output)],
+        usage,
+    })
+}
+
 async fn text(job: &Job) -> Result<Finished, Failure> {
     let request = &job.request;
+    if let Some(calls) = &request.calls {
+        tokio::time::sleep(request.delay).await;
+        job.say(Said::End("text"));
+        let usage = Usage {
+            input_tokens: Some(request.input_tokens),
+            output_tokens: Some(tokens(&to_json(calls, BytesForm::Tagged).to_string())),
+            ..Usage::default()
+        };
+        return Ok(Finished {
+            outputs: vec![Output::Value(calls.clone())],
+            usage,
+        });
+    }
     let answer = match &request.form {
+        Form::Text if !request.results.is_empty() => {
+            tools::answer(&request.results, &request.prompt, request.seed)
+        }
         Form::Text => write::reply(&request.system, &request.prompt, request.seed),
         Form::Json(schema) => write::json(&request.prompt, schema.as_ref(), request.seed).to_string(),
         Form::List(count) => {

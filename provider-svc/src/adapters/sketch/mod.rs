@@ -2,16 +2,23 @@
 //!
 //! What lives here: an adapter that behaves like one to a real provider. A submit gives an id, the job runs on its own, a
 //! poll says how far it is, a fetch gives the bytes, a cancel stops it, and every call is charged its catalog price. What
-//! does not: the making of media itself, which is pure ([`draw`], [`speak`], [`write`]).
+//! does not: the making of media itself, which is pure ([`draw`], [`derive`], [`film`], [`speak`], [`hear`], [`solid`],
+//! [`write`], [`embed`]).
 //!
 //! Parameters of any call: `seed`, `delay_ms`, `steps` or `progress`, `fail` (true, or the text to fail with),
 //! `fail_prompt` (fail when the prompt contains it) and `bill_on_failure`; the settings of these names hold otherwise.
 
+pub mod derive;
 pub mod draw;
+pub mod embed;
+pub mod film;
+pub mod hear;
 mod job;
 mod making;
 mod request;
+pub mod solid;
 pub mod speak;
+mod tools;
 pub mod write;
 
 use std::sync::Arc;
@@ -24,7 +31,7 @@ use dashmap::DashMap;
 
 use crate::pricing::{Catalog, Quantities, Quote};
 use crate::provider::{
-    Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Model, Params, Polled, Provider,
+    Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Medium, Model, Params, Polled, Provider,
     SeamPermit, Submitted,
 };
 use crate::seam::receipt::{self, Stated};
@@ -150,16 +157,38 @@ impl Provider for Sketch {
     }
 
     fn models(&self) -> Vec<Model> {
-        let model = |id: &str, name: &str, capability| Model {
+        let model = |id: &str, name: &str, capabilities: &[Capability]| Model {
             id: id.to_owned(),
             name: name.to_owned(),
-            capabilities: vec![capability],
+            capabilities: capabilities.to_vec(),
         };
+        let of = |medium: Medium| -> Vec<Capability> {
+            let all = Capability::ALL.iter().copied();
+            all.filter(|capability| capability.medium() == medium).collect()
+        };
+        let sounds = [
+            Capability::TextToMusic,
+            Capability::AudioToAudio,
+            Capability::VideoToAudio,
+        ];
         vec![
-            model("sketch-image", "Sketch Image", Capability::TextToImage),
-            model("sketch-speech", "Sketch Speech", Capability::TextToSpeech),
-            model("sketch-text", "Sketch Text", Capability::GenerateMessage),
+            model("sketch-image", "Sketch Image", &of(Medium::Image)),
+            model("sketch-video", "Sketch Video", &of(Medium::Video)),
+            model("sketch-speech", "Sketch Speech", &[Capability::TextToSpeech]),
+            model("sketch-music", "Sketch Music", &sounds),
+            model("sketch-3d", "Sketch 3D", &of(Medium::Model3d)),
+            model("sketch-text", "Sketch Text", &[Capability::GenerateMessage]),
+            model(
+                "sketch-transcript",
+                "Sketch Transcript",
+                &[Capability::AutomaticSpeechRecognition],
+            ),
+            model("sketch-embedding", "Sketch Embedding", &[Capability::Embedding]),
         ]
+    }
+
+    fn wants_bytes(&self) -> bool {
+        true
     }
 
     async fn submit(

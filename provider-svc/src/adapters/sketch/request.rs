@@ -49,6 +49,10 @@ pub(super) struct Request {
     pub(super) input_tokens: i64,
     pub(super) failure: Option<String>,
     pub(super) bill_on_failure: bool,
+    /// Tools that are to be called now.
+    pub(super) calls: Option<Value>,
+    /// Results of tools that were called for the last question: the tool and what it said.
+    pub(super) results: Vec<(String, String)>,
 }
 
 impl Request {
@@ -61,6 +65,11 @@ impl Request {
                 .first_text(&["text", "input", "prompt"])
                 .unwrap_or_default()
                 .to_owned(),
+            Capability::TextToMusic if conversation.prompt.is_empty() => params
+                .first_text(&["text", "lyrics", "tags"])
+                .unwrap_or_default()
+                .to_owned(),
+            Capability::Embedding => texts(params).join("\n"),
             _ => conversation.prompt,
         };
         let seed = params
@@ -73,11 +82,17 @@ impl Request {
             .or_else(|| params.int("progress"))
             .map(|steps| steps.clamp(0, MAX_STEPS));
         let failure = failure(params, settings, &prompt, number);
+        let seed = seed.unwrap_or_else(|| low_bits(call.generation_id.uuid().as_u128()));
+        let calls = if conversation.results.is_empty() {
+            calls(params, &conversation.system, &prompt, seed)
+        } else {
+            None
+        };
         Self {
             capability: call.capability,
             model: call.model.clone(),
             params: call.params.clone(),
-            seed: seed.unwrap_or_else(|| low_bits(call.generation_id.uuid().as_u128())),
+            seed,
             delay: Duration::from_millis(delay.unwrap_or(settings.delay_ms)).min(MAX_DELAY),
             steps: steps
                 .and_then(|steps| u32::try_from(steps).ok())
@@ -88,9 +103,14 @@ impl Request {
             speed: speed(params),
             stream: params.flag("stream").unwrap_or(false),
             form: form(params),
-            input_tokens: tokens(&conversation.everything),
+            input_tokens: match call.capability {
+                Capability::Embedding => tokens(&prompt),
+                _ => tokens(&conversation.everything),
+            },
             bill_on_failure: params.flag("bill_on_failure").unwrap_or(settings.bill_on_failure),
             system: conversation.system,
+            results: conversation.results,
+            calls,
             prompt,
             failure,
         }
@@ -115,6 +135,18 @@ impl Request {
             usage,
         }
     }
+}
+
+/// The message that calls tools, when the request has some and wants them.
+fn calls(params: Params<'_>, system: &str, prompt: &str, seed: u64) -> Option<Value> {
+    let tools = super::tools::tools(&json(params.0.get("tools")?));
+    let choice = params.0.get("tool_choice").map(json).unwrap_or_default();
+    if choice == "none" {
+        return None;
+    }
+    let demanded = choice == "required" || choice.is_object();
+    let wanted = super::tools::wanted(&tools, system, prompt, demanded);
+    (!wanted.is_empty()).then(|| super::tools::message(&wanted, prompt, seed))
 }
 
 fn low_bits(id: u128) -> u64 {
@@ -225,12 +257,14 @@ struct Conversation {
     system: String,
     prompt: String,
     everything: String,
+    results: Vec<(String, String)>,
 }
 impl Conversation {
     fn read(params: Params<'_>) -> Self {
         let mut system = params.text("system").unwrap_or_default().to_owned();
         let mut prompt = String::new();
         let mut everything = String::new();
+        let mut results = Vec::new();
         for message in params
             .0
             .get("messages")
@@ -242,7 +276,16 @@ impl Conversation {
             everything.push('\n');
             match message.get("role").as_ref().and_then(Value::as_str) {
                 Some("system" | "developer") => system = text,
-                Some("user") | None => prompt = text,
+                Some("user") | None => {
+                    prompt = text;
+                    results.clear();
+                }
+                Some("tool") => {
+                    let named = message
+                        .get("name")
+                        .and_then(|name| name.as_str().map(ToOwned::to_owned));
+                    results.push((named.unwrap_or_else(|| "tool".to_owned()), text));
+                }
                 Some(_) => {}
             }
         }
@@ -255,7 +298,20 @@ impl Conversation {
             system,
             prompt,
             everything,
+            results,
         }
+    }
+}
+
+/// The texts that vectors are asked for.
+pub(super) fn texts(params: Params<'_>) -> Vec<String> {
+    match params.0.get("input") {
+        Some(Value::Str(text)) => vec![text.to_string()],
+        Some(Value::List(texts)) => texts
+            .iter()
+            .filter_map(|text| text.as_str().map(ToOwned::to_owned))
+            .collect(),
+        _ => Vec::new(),
     }
 }
 

@@ -34,6 +34,9 @@ use summary::summary;
 /// sentences.
 pub fn reply(system: &str, prompt: &str, seed: u64) -> String {
     let asked = format!("{system}\n{prompt}").to_lowercase();
+    if asked.contains("<svg>") {
+        return svg(prompt, seed);
+    }
     if asked.contains("json") {
         let value = json(prompt, None, seed);
         return serde_json::to_string_pretty(&value).unwrap_or_else(|_| value.to_string());
@@ -70,6 +73,23 @@ pub fn reply(system: &str, prompt: &str, seed: u64) -> String {
         return list(prompt, Some(1), seed).pop().unwrap_or_default();
     }
     sentences(prompt, seed)
+}
+
+/// A small drawing: discs on a ground, in colours by the prompt and the seed.
+fn svg(prompt: &str, seed: u64) -> String {
+    let mut dice = dice::Dice::new(prompt, seed ^ 0x7376_6720);
+    let mut shapes = format!(
+        "<rect width=\"100\" height=\"100\" fill=\"#{:06x}\"/>",
+        0x00c0_c0c0 | dice.below(0x40_4040)
+    );
+    for _ in 0..5 {
+        let (x, y, radius) = (dice.below(100), dice.below(100), 6 + dice.below(24));
+        let colour = dice.below(0x0100_0000);
+        shapes.push_str(&format!(
+            "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"#{colour:06x}\" fill-opacity=\"0.8\"/>"
+        ));
+    }
+    format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 100 100\">{shapes}</svg>")
 }
 
 #[cfg(test)]
