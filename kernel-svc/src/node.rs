@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     event::{Note, NoteSink},
+    host::Host,
     run::{Frames, Inputs, Outputs},
 };
 
@@ -400,6 +401,26 @@ pub trait Services: Send + Sync {
     async fn media_bytes(&self, ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError>;
     /// All models that can be asked now.
     async fn models(&self, ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError>;
+    /// What node code may reach of this machine and of the network.
+    fn host(&self) -> &Host {
+        Host::nothing()
+    }
+    /// Keeps bytes as an asset of the run's owner and gives the reference. Repeating an invocation keeps nothing twice.
+    async fn keep(&self, _ctx: &Context, _kept: Kept) -> Result<MediaRef, NodeError> {
+        Err(NodeError::new("this run keeps no assets"))
+    }
+}
+/// Bytes that are to become an asset.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// Kind of the reference: `image`, `text`, `document`, …
+    pub kind: String,
+    /// Name for people, with its ending.
+    pub name: String,
+    /// The media type.
+    pub mime_type: String,
+    /// The content.
+    pub bytes: Bytes,
 }
 
 /// Makes the code of a node.

@@ -1,6 +1,8 @@
 //! What node code reaches of other services, as the run's owner: providers through the seam, stored media.
 
-use std::sync::{PoisonError, atomic::Ordering};
+mod keep;
+
+use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
 use atelier_common::{
@@ -28,7 +30,8 @@ use tonic_types::StatusExt;
 
 use crate::{
     event::Note,
-    node::{Context, Generated, GenerationCall, NodeError, NodeErrorKind, Piece, Pieces, Services},
+    host::Host,
+    node::{Context, Generated, GenerationCall, Kept, NodeError, NodeErrorKind, Piece, Pieces, Services},
 };
 
 /// Largest media that a node may read whole, in bytes.
@@ -43,17 +46,25 @@ pub struct Clients {
     pub assets: AssetServiceClient<Transport>,
     /// Signs for the run's owner.
     pub signer: Signer,
+    /// This machine and the network, for nodes.
+    pub host: Arc<Host>,
 }
 /// The services as one run sees them.
 pub struct JobServices {
     clients: Clients,
     caller: Caller,
+    host: Host,
 }
 impl JobServices {
     /// The services for one owner.
     #[must_use]
     pub fn new(clients: Clients, caller: Caller) -> Self {
-        Self { clients, caller }
+        let host = clients.host.of(&caller);
+        Self {
+            clients,
+            caller,
+            host,
+        }
     }
     fn signed<T>(&self, message: T) -> Request<T> {
         self.clients.signer.attach(Request::new(message), &self.caller)
@@ -318,6 +329,12 @@ impl Services for JobServices {
             }
         }
         Ok(bytes.freeze())
+    }
+    fn host(&self) -> &Host {
+        &self.host
+    }
+    async fn keep(&self, ctx: &Context, kept: Kept) -> Result<MediaRef, NodeError> {
+        keep::keep(self, ctx, kept).await
     }
     async fn models(&self, _ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError> {
         let request = ListModelsRequest {

@@ -6,15 +6,25 @@
 //! To add a type, give it a line in a file of `catalog/` and its code in a family's `types()`.
 
 mod args;
+mod boolean;
 mod catalog;
 mod check;
 mod code;
+mod commands;
 mod constants;
 mod control;
+mod dates;
+mod files;
+mod http;
 mod inputs;
+mod lists;
+mod markup;
 mod models;
 mod sinks;
+mod table;
 mod text;
+mod validate;
+mod work;
 
 #[cfg(test)]
 mod testing;
@@ -46,6 +56,15 @@ fn all() -> code::Types {
         text::types(),
         models::types(),
         sinks::types(),
+        boolean::types(),
+        commands::types(),
+        dates::types(),
+        files::types(),
+        http::types(),
+        lists::types(),
+        markup::types(),
+        table::types(),
+        validate::types(),
     ]
     .into_iter()
     .flatten()
