@@ -128,3 +128,58 @@ fn harmless(headers: &HeaderMap) -> HeaderMap {
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::{
+        Router,
+        http::HeaderMap as Headers,
+        response::Redirect,
+        routing::{any, post},
+    };
+
+    use super::*;
+    use crate::tasks::Tasks;
+
+    async fn server(router: Router) -> (std::net::SocketAddr, Tasks) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let tasks = Tasks::new();
+        tasks.spawn("server", async move { axum::serve(listener, router).await });
+        (address, tasks)
+    }
+
+    #[tokio::test]
+    async fn another_host_is_told_no_secret_and_gets_no_body_unasked() {
+        let echo = |method: axum::http::Method, headers: Headers, body: String| async move {
+            let own = headers
+                .get("authorization")
+                .map(|value| value.to_str().unwrap().to_owned());
+            format!("{method} {own:?} {body}")
+        };
+        let (other, _tasks) = server(Router::new().route("/", any(echo))).await;
+        let router = Router::new()
+            .route("/", any(echo))
+            .route(
+                "/see",
+                post(move || async move { Redirect::to(&format!("http://{other}/")) }),
+            )
+            .route("/same", post(|| async { Redirect::temporary("/") }));
+        let (first, _tasks) = server(router).await;
+        let egress = Egress::new([first.to_string(), other.to_string()]).unwrap();
+        let send = |path: &str| {
+            let request = Outgoing {
+                method: Method::POST,
+                url: format!("http://{first}{path}"),
+                headers: HeaderMap::from_iter([(header::AUTHORIZATION, "secret".parse().unwrap())]),
+                body: Some("body".into()),
+            };
+            let egress = egress.clone();
+            async move { egress.send(request, &Limits::default()).await.unwrap() }
+        };
+        assert_eq!(&send("/").await.bytes[..], b"POST Some(\"secret\") body");
+        assert_eq!(&send("/same").await.bytes[..], b"POST Some(\"secret\") body");
+        assert_eq!(&send("/see").await.bytes[..], b"GET None ");
+        assert_eq!(send("/gone").await.status, StatusCode::NOT_FOUND);
+    }
+}

@@ -14,13 +14,16 @@ mod commands;
 mod constants;
 mod control;
 mod dates;
+mod document;
 mod files;
 mod http;
 mod inputs;
 mod lists;
 mod markup;
 mod models;
+mod nlp;
 mod sinks;
+mod sqlite;
 mod table;
 mod text;
 mod validate;
@@ -59,10 +62,13 @@ fn all() -> code::Types {
         boolean::types(),
         commands::types(),
         dates::types(),
+        document::types(),
         files::types(),
         http::types(),
         lists::types(),
         markup::types(),
+        nlp::types(),
+        sqlite::types(),
         table::types(),
         validate::types(),
     ]

@@ -220,6 +220,7 @@ impl Node {
         let name = &*self.ctx.node_type;
         let generator = super::models::generator(name)
             .or_else(|| super::control::generator(name))
+            .or_else(|| super::document::generator(name))
             .or_else(|| super::files::generator(name))
             .or_else(|| super::markup::generator(name))
             .or_else(|| super::table::generator(name));

@@ -81,7 +81,11 @@ fn entry(entry: Entry) -> Map {
         .or(content)
         .unwrap_or_default();
     let at = entry.published.or(entry.updated);
-    let authors: Vec<String> = entry.authors.into_iter().filter_map(|person| person.name).collect();
+    let authors: Vec<String> = entry
+        .authors
+        .into_iter()
+        .filter_map(|person| person.name)
+        .collect();
     map([
         ("title", text(entry.title).into()),
         (

@@ -9,7 +9,7 @@ mod markdown;
 mod page;
 
 use super::code::Types;
-pub(super) use page::{Style, main_content, text_of_html};
+pub(super) use page::{Piece, Style, pieces, text_of_html};
 
 /// All types of this family.
 pub(super) fn types() -> Types {

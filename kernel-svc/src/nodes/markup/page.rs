@@ -4,7 +4,7 @@ use html5gum::{Token, Tokenizer};
 
 /// One piece of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(in crate::nodes) enum Piece {
     /// A tag that opens, with its attributes.
     Open(String, Vec<(String, String)>),
     /// A tag that closes.
@@ -89,41 +89,42 @@ const VOID: &[&str] = &[
     "area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr",
 ];
 
-/// The pieces of a page, in order.
-pub(super) fn pieces(html: &str) -> impl Iterator<Item = Piece> {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+/// The pieces of a page, in order. A tag that closes itself is one that opens and one that closes.
+pub(in crate::nodes) fn pieces(html: &str) -> impl Iterator<Item = Piece> {
     let mut raw: Option<String> = None;
-    Tokenizer::new(html).filter_map(move |token| {
+    Tokenizer::new(html).flat_map(move |token| {
         let Ok(token) = token;
-        match token {
-            Token::StartTag(tag) => {
-                let name = text(&tag.name);
-                if raw.is_some() {
-                    return None;
-                }
-                // The tokenizer has no tree to tell it that these hold no tags.
-                if matches!(name.as_str(), "script" | "style") && !tag.self_closing {
-                    raw = Some(name.clone());
-                }
-                let attributes = tag
-                    .attributes
-                    .iter()
-                    .map(|(name, value)| (text(name), text(value)))
-                    .collect();
-                Some(Piece::Open(name, attributes))
-            }
-            Token::EndTag(tag) => {
-                let name = text(&tag.name);
-                match &raw {
-                    Some(open) if *open != name => return None,
-                    _ => raw = None,
-                }
-                Some(Piece::Close(name))
-            }
-            Token::String(found) if raw.is_none() => Some(Piece::Text(text(&found))),
-            Token::String(_) | Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => None,
-        }
+        of_token(token, &mut raw).into_iter().flatten()
     })
+}
+/// `raw` is the element whose content is no tags; the tokenizer has no tree to tell it so.
+fn of_token(token: Token, raw: &mut Option<String>) -> [Option<Piece>; 2] {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    match token {
+        Token::StartTag(_) if raw.is_some() => [None, None],
+        Token::StartTag(tag) => {
+            let name = text(&tag.name);
+            if matches!(name.as_str(), "script" | "style") && !tag.self_closing {
+                *raw = Some(name.clone());
+            }
+            let attributes = tag.attributes.iter();
+            let attributes = attributes
+                .map(|(name, value)| (text(name), text(value)))
+                .collect();
+            let close = tag.self_closing.then(|| Piece::Close(name.clone()));
+            [Some(Piece::Open(name, attributes)), close]
+        }
+        Token::EndTag(tag) => {
+            let name = text(&tag.name);
+            if raw.as_ref().is_some_and(|open| *open != name) {
+                return [None, None];
+            }
+            *raw = None;
+            [Some(Piece::Close(name)), None]
+        }
+        Token::String(found) if raw.is_none() => [Some(Piece::Text(text(&found))), None],
+        Token::String(_) | Token::Comment(_) | Token::Doctype(_) | Token::Error(_) => [None, None],
+    }
 }
 
 /// How a page becomes text.
@@ -203,6 +204,8 @@ impl Writer {
             match piece {
                 Piece::Open(own, _) if own == name => *depth += 1,
                 Piece::Close(own) if own == name => *depth -= 1,
+                // The end of the head may be left out.
+                Piece::Open(own, _) if own == "body" && name == "head" => *depth = 0,
                 _ => {}
             }
             if *depth == 0 {

@@ -229,7 +229,7 @@ impl Parser {
             if name == "str" {
                 continue;
             }
-            if matches!(&on, Expr::Name(row) if matches!(row.as_str(), "row" | "df"))
+            if matches!(&on, Expr::Name(row) if matches!(row.as_str(), "row" | "df" | "item" | "value" | "x"))
                 && method(&name).is_none()
             {
                 on = Expr::Name(name);

@@ -13,6 +13,7 @@ mod stats;
 mod text;
 
 use super::code::Types;
+pub(super) use condition::Condition;
 pub(super) use frame::{Column, Frame};
 
 /// All types of this family.
