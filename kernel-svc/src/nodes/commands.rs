@@ -208,12 +208,7 @@ async fn run(args: Args<'_>, ctx: &Context, interpreter: &str, input: &str) -> R
         let last: String = stderr.trim().chars().take(2_000).collect();
         return Err(NodeError::new(format!("the command ended with {code}: {last}")).code("command.failed"));
     }
-    // Older files take what was written from `output`.
-    Ok(map([
-        ("stdout", stdout.clone().into()),
-        ("stderr", stderr.into()),
-        ("output", stdout.into()),
-    ]))
+    Ok(map([("stdout", stdout.into()), ("stderr", stderr.into())]))
 }
 fn is_name(name: &str) -> bool {
     let reserved = matches!(name, "PATH" | "HOME" | "LANG") || name.starts_with("LD_");
@@ -295,10 +290,7 @@ mod tests {
         node.allow_commands();
         let inputs = json!({"command": "echo $WHO > f; cat f; env | grep -c CARGO >&2 || true", "WHO": "me"});
         let out = node.process(inputs).await.expect("ran");
-        assert_eq!(
-            (&out["stdout"], &out["stderr"], &out["output"]),
-            (&json!("me\n"), &json!("0\n"), &json!("me\n"))
-        );
+        assert_eq!((&out["stdout"], &out["stderr"]), (&json!("me\n"), &json!("0\n")));
         assert!(folder.path().join("f").exists());
         let error = node
             .process(json!({"command": "echo no >&2; exit 3"}))

@@ -29,6 +29,11 @@ const MAX_FORMATS: usize = 1_000;
 /// Cells that one format covers.
 const MAX_FORMATTED: u64 = 100_000;
 
+/// Row and column, from 0.
+type Cell = (u32, u16);
+/// Name and rows.
+type Sheet = (String, Vec<Vec<Value>>);
+
 /// All types of this part.
 pub(super) fn types() -> Types {
     let heavy: [(&'static str, Route); 4] = [
@@ -111,7 +116,7 @@ fn push(sheet: &mut Map, list: &str, entry: Map, most: usize) -> Result<(), Node
     Ok(())
 }
 /// Row and column, from 0, of a cell such as `B7`.
-fn cell(input: &str, text: &str) -> Result<(u32, u16), NodeError> {
+fn cell(input: &str, text: &str) -> Result<Cell, NodeError> {
     let bad = || NodeError::new(format!("the input `{input}` names no cell such as A1")).code("input.value");
     let text = text.trim().replace('$', "").to_uppercase();
     let split = text
@@ -155,7 +160,7 @@ fn colour(args: Args<'_>, input: &str) -> Result<String, NodeError> {
     }
     Err(NodeError::new(format!("the input `{input}` must be six hexadecimal digits")).code("input.value"))
 }
-fn area(text: &str) -> Result<((u32, u16), (u32, u16)), NodeError> {
+fn area(text: &str) -> Result<(Cell, Cell), NodeError> {
     let (from, to) = text.split_once(':').unwrap_or((text, text));
     let (from, to) = (cell("cell_range", from)?, cell("cell_range", to)?);
     if from.0 > to.0 || from.1 > to.1 {
@@ -323,11 +328,7 @@ fn frame(rows: Vec<Vec<Value>>, head: bool) -> Result<Frame, NodeError> {
     Ok(frame)
 }
 /// Name and rows of one sheet, or of all.
-fn rows(
-    bytes: &[u8],
-    input: &str,
-    wanted: Option<&str>,
-) -> Result<Vec<(String, Vec<Vec<Value>>)>, NodeError> {
+fn rows(bytes: &[u8], input: &str, wanted: Option<&str>) -> Result<Vec<Sheet>, NodeError> {
     let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable(input, KIND))?;
     let names = workbook.sheet_names();
     let names: Vec<String> = match wanted {

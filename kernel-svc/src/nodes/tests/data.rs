@@ -46,10 +46,10 @@ async fn ran(file: &Json, params: Json, host: Host) -> RunResult {
 fn output(result: &RunResult, name: &str) -> Json {
     let (error, issues) = (&result.error, &result.issues);
     assert_eq!(result.status, JobStatus::Completed, "{error:?} {issues:?}");
-    result
-        .outputs
-        .get(name)
-        .map_or(Json::Null, |value| to_json(value, BytesForm::Tagged))
+    // One value was committed under the name.
+    let values = result.outputs.get(name).and_then(|values| values.as_list());
+    let first = values.and_then(<[_]>::first);
+    first.map_or(Json::Null, |value| to_json(value, BytesForm::Tagged))
 }
 fn edge(text: &str) -> Json {
     let (from, to) = text.split_once(" -> ").expect("an edge");
