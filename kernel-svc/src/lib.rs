@@ -11,6 +11,7 @@ pub mod entity;
 pub mod error;
 pub mod event;
 pub mod graph;
+pub mod host;
 pub mod jobs;
 pub mod log;
 pub mod metrics;
@@ -45,6 +46,7 @@ use tonic::service::Routes;
 use crate::{
     api::{JobApi, NodeApi, WorkflowApi},
     error::Error,
+    host::Host,
     jobs::{Jobs, Store},
     migration::Migrator,
     services::Clients,
@@ -90,6 +92,10 @@ impl Component for Kernel {
             assets: AssetServiceClient::new(deps.peers.get("asset")?)
                 .max_decoding_message_size(MAX_MESSAGE_BYTES),
             signer: deps.signer.clone(),
+            host: Arc::new(
+                Host::new(&settings, &deps.data_dir)
+                    .map_err(|error| BuildError::new("the client of nodes", error))?,
+            ),
         };
         let registry = Arc::new(nodes::registry());
         let store = Store::new(db, deps.clock.clone());

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     event::{Note, NoteSink},
+    host::Host,
     run::{EventQueue, Frames, Inputs, Outputs, Variables},
 };
 
@@ -535,6 +536,26 @@ pub trait Services: Send + Sync {
     fn workspace(&self) -> Option<std::path::PathBuf> {
         None
     }
+    /// What node code may reach of this machine and of the network.
+    fn host(&self) -> &Host {
+        Host::nothing()
+    }
+    /// Keeps bytes as an asset of the run's owner and gives the reference. Repeating an invocation keeps nothing twice.
+    async fn keep(&self, _ctx: &Context, _kept: Kept) -> Result<MediaRef, NodeError> {
+        Err(NodeError::new("this run keeps no assets"))
+    }
+}
+/// Bytes that are to become an asset.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// Kind of the reference: `image`, `text`, `document`, …
+    pub kind: String,
+    /// Name for people, with its ending.
+    pub name: String,
+    /// The media type.
+    pub mime_type: String,
+    /// The content.
+    pub bytes: Bytes,
 }
 
 /// The nodes that a node controls, as its code reaches them.

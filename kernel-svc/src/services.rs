@@ -1,6 +1,8 @@
 //! What node code reaches of other services, as the run's owner: providers through the seam, stored media.
 
-use std::sync::{PoisonError, atomic::Ordering};
+mod keep;
+
+use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use async_trait::async_trait;
 use atelier_common::{
@@ -29,9 +31,10 @@ use tonic_types::StatusExt;
 
 use crate::{
     event::Note,
+    host::Host,
     jobs::Inner,
     node::{
-        Context, Generated, GenerationCall, InnerRun, NewAsset, NodeError, NodeErrorKind, Piece, Pieces,
+        Context, Generated, GenerationCall, InnerRun, Kept, NewAsset, NodeError, NodeErrorKind, Piece, Pieces,
         Services,
     },
 };
@@ -51,12 +54,14 @@ pub struct Clients {
     pub assets: AssetServiceClient<Transport>,
     /// Signs for the run's owner.
     pub signer: Signer,
+    /// This machine and the network, for nodes.
+    pub host: Arc<Host>,
 }
 /// The services as one run sees them.
 pub struct JobServices {
     clients: Clients,
     caller: Caller,
-    workspace: Option<std::path::PathBuf>,
+    host: Host,
     scratch: Option<std::path::PathBuf>,
     inner: Option<Inner>,
 }
@@ -64,18 +69,19 @@ impl JobServices {
     /// The services for one owner.
     #[must_use]
     pub fn new(clients: Clients, caller: Caller) -> Self {
+        let host = clients.host.of(&caller);
         Self {
             clients,
             caller,
-            workspace: None,
+            host,
             scratch: None,
             inner: None,
         }
     }
-    /// The folder below which node code may read and write files, and the one for temporary files.
+    /// The folder for temporary files.
     #[must_use]
-    pub fn in_folders(mut self, workspace: std::path::PathBuf, scratch: std::path::PathBuf) -> Self {
-        (self.workspace, self.scratch) = (Some(workspace), Some(scratch));
+    pub fn with_scratch(mut self, scratch: std::path::PathBuf) -> Self {
+        self.scratch = Some(scratch);
         self
     }
     /// Lets nodes run workflows inside of the run.
@@ -356,6 +362,12 @@ impl Services for JobServices {
         let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
         runs.run(&self.caller, ctx, ordinal, inner).await
     }
+    fn host(&self) -> &Host {
+        &self.host
+    }
+    async fn keep(&self, ctx: &Context, kept: Kept) -> Result<MediaRef, NodeError> {
+        keep::keep(self, ctx, kept).await
+    }
     async fn models(&self, _ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError> {
         let request = ListModelsRequest {
             provider: None,
@@ -372,7 +384,7 @@ impl Services for JobServices {
             .map_err(|status| NodeError::new(format!("models cannot be listed: {}", status.message())))
     }
     fn workspace(&self) -> Option<std::path::PathBuf> {
-        self.workspace.clone()
+        self.host.workspace.clone()
     }
     fn scratch(&self) -> std::path::PathBuf {
         self.scratch.clone().unwrap_or_else(std::env::temp_dir)

@@ -1,8 +1,11 @@
 //! Settings of kernel-svc: section `[kernel]`, environment `ATELIER_KERNEL__…`.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use atelier_common::settings::secret;
+use atelier_common::{egress::Limits, settings::secret};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +28,15 @@ pub struct Settings {
     pub lease: Duration,
     /// Appends that are committed together at most. Default 64.
     pub max_batch: usize,
+    /// Folder of the files that nodes read and write. Default empty: the folder `workspace` in the data folder. With
+    /// authentication every user has a folder of their own below `users` in it.
+    pub workspace: PathBuf,
+    /// Whether nodes may run commands, with the rights of this process. Default false.
+    pub allow_commands: bool,
+    /// Hosts in private ranges that nodes may fetch from all the same, as `host` or `host:port`. Default none.
+    pub allowed_hosts: Vec<String>,
+    /// What one fetch of a node may cost. Default 64 MiB, 60 seconds, 5 redirects.
+    pub fetch: Limits,
 }
 impl Default for Settings {
     fn default() -> Self {
@@ -35,6 +47,10 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(5),
             lease: Duration::from_secs(30),
             max_batch: 64,
+            workspace: PathBuf::new(),
+            allow_commands: false,
+            allowed_hosts: Vec::new(),
+            fetch: Limits::default(),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod address;
 mod error;
+mod send;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,6 +22,7 @@ use url::{Host, Url};
 
 pub use address::forbidden;
 pub use error::EgressError;
+pub use send::{Outgoing, Reply};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const LONGEST_URL: usize = 8 * 1024;

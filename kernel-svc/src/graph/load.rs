@@ -120,6 +120,7 @@ pub fn load_lenient(
     migrate(&mut raw, &built_in);
     migrate(&mut raw, options.migrations);
     rename_input_handles(&mut raw, registry);
+    rename_command_handles(&mut raw, registry);
     let all: HashSet<String> = raw.nodes.iter().map(|node| node.id.clone()).collect();
     raw.nodes
         .retain(|node| !PRESENTATION.contains(&node.node_type.as_str()));
@@ -289,6 +290,27 @@ fn rename_input_handles(raw: &mut RawGraph, registry: &Registry) {
             .find(|(of, old, _)| *of == ty && *old == edge.source_handle);
         if let Some((_, _, name)) = old {
             (*name).clone_into(&mut edge.source_handle);
+        }
+    }
+}
+
+/// Older files take what a command writes from the handle `output`; it is called `stdout`.
+fn rename_command_handles(raw: &mut RawGraph, registry: &Registry) {
+    let has = |node: &RawNode, name: &str| {
+        let meta = registry.meta(&node.node_type);
+        let declared = meta.is_some_and(|meta| meta.outputs.iter().any(|output| output.name == name));
+        declared || node.dynamic_outputs.contains_key(name)
+    };
+    let commands: HashSet<&str> = raw
+        .nodes
+        .iter()
+        .filter(|node| node.node_type.starts_with("nodetool.code."))
+        .filter(|node| has(node, "stdout") && !has(node, "output"))
+        .map(|node| node.id.as_str())
+        .collect();
+    for edge in raw.edges.iter_mut().filter(|edge| edge.source_handle == "output") {
+        if commands.contains(edge.source.as_str()) {
+            "stdout".clone_into(&mut edge.source_handle);
         }
     }
 }

@@ -201,7 +201,7 @@ impl Drive {
             registry: Arc::clone(&jobs.registry),
             services: Arc::new(
                 JobServices::new(jobs.clients.clone(), work.caller.clone())
-                    .in_folders(jobs.data_dir.join("workspace"), jobs.data_dir.join("tmp"))
+                    .with_scratch(jobs.data_dir.join("tmp"))
                     .with_inner(Inner::new(jobs.clone(), work.row.depth, &work.options)),
             ),
             events,

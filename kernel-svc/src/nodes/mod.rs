@@ -8,10 +8,12 @@
 
 mod args;
 mod audio;
+mod boolean;
 mod catalog;
 mod charts;
 mod check;
 mod code;
+mod commands;
 mod constants;
 mod control;
 mod image;
@@ -31,6 +33,21 @@ mod text;
 mod triggers;
 mod variables;
 mod video;
+mod dates;
+mod document;
+mod files;
+mod http;
+mod inputs;
+mod lists;
+mod markup;
+mod models;
+mod nlp;
+mod sinks;
+mod sqlite;
+mod table;
+mod text;
+mod validate;
+mod work;
 
 #[cfg(test)]
 mod testing;
@@ -73,6 +90,18 @@ fn all() -> code::Types {
         sinks::types(),
         triggers::types(),
         variables::types(),
+        boolean::types(),
+        commands::types(),
+        dates::types(),
+        document::types(),
+        files::types(),
+        http::types(),
+        lists::types(),
+        markup::types(),
+        nlp::types(),
+        sqlite::types(),
+        table::types(),
+        validate::types(),
     ]
     .into_iter()
     .flatten()

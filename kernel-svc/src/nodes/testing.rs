@@ -14,7 +14,8 @@ use tokio::sync::mpsc;
 use super::registry;
 use crate::{
     event::{Event, Note, NoteSink},
-    node::{Context, Controls, Executor, Generated, GenerationCall, NodeError, Piece, Pieces, Services},
+    host::Host,
+    node::{Context, Controls, Executor, Generated, GenerationCall, Kept, NodeError, Piece, Pieces, Services},
 };
 
 /// What the provider says to every call.
@@ -84,6 +85,7 @@ impl Script {
 struct Scripted {
     /// One for each call; the last one for all further ones.
     scripts: Vec<Script>,
+    host: Host,
     calls: Mutex<Vec<GenerationCall>>,
 }
 
@@ -130,8 +132,21 @@ impl Services for Scripted {
             ..Generated::default()
         })
     }
-    async fn media_bytes(&self, _ctx: &Context, _media: &MediaRef) -> Result<Bytes, NodeError> {
-        Err(NodeError::new("no media"))
+    async fn media_bytes(&self, _ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError> {
+        media.data.clone().ok_or_else(|| NodeError::new("no media"))
+    }
+    fn host(&self) -> &Host {
+        &self.host
+    }
+    /// Keeps nothing; the reference says what was asked.
+    async fn keep(&self, _ctx: &Context, kept: Kept) -> Result<MediaRef, NodeError> {
+        let ending = kept.name.rsplit('.').next().unwrap_or_default();
+        Ok(MediaRef {
+            kind: kept.kind,
+            uri: format!("asset://kept.{ending}"),
+            mime_type: Some(kept.mime_type),
+            ..MediaRef::default()
+        })
     }
     async fn models(&self, _ctx: &Context, _capability: &str) -> Result<Vec<Model>, NodeError> {
         Ok(Vec::new())
@@ -154,11 +169,24 @@ impl Node {
         Self::scripts(node_type, [script])
     }
     pub fn scripts(node_type: &str, scripts: impl IntoIterator<Item = Script>) -> Self {
+        Self::on(node_type, scripts, Host::default())
+    }
+    /// A node that reaches the files of a folder.
+    pub fn in_folder(node_type: &str, folder: &std::path::Path) -> Self {
+        let host = Host {
+            workspace: Some(folder.to_owned()),
+            ..Host::default()
+        };
+        Self::on(node_type, [Script::default()], host)
+    }
+    /// A node on a machine.
+    pub fn on(node_type: &str, scripts: impl IntoIterator<Item = Script>, host: Host) -> Self {
         let executor = registry()
             .executor(node_type)
             .unwrap_or_else(|| panic!("no type {node_type}"));
         let services = Arc::new(Scripted {
             scripts: scripts.into_iter().collect(),
+            host,
             ..Scripted::default()
         });
         let controlled = Arc::new(Controlled::default());
@@ -207,6 +235,18 @@ impl Node {
     pub fn controlled(&self) -> Vec<(String, Json)> {
         self.controlled.calls.lock().expect("calls").clone()
     }
+    /// Lets the node run commands.
+    pub fn allow_commands(&mut self) {
+        let host = Host {
+            allow_commands: true,
+            ..self.services.host.clone()
+        };
+        self.services = Arc::new(Scripted {
+            host,
+            ..Scripted::default()
+        });
+        self.ctx.services = self.services.clone();
+    }
     /// Properties that the workflow states.
     pub fn properties(&mut self, properties: Json) {
         self.ctx.properties = Arc::new(map_from_json(properties).expect("a map"));
@@ -240,7 +280,12 @@ impl Node {
         let mut frames = Vec::new();
         let inputs = map_from_json(inputs).expect("a map");
         let name = &*self.ctx.node_type;
-        let generator = super::models::generator(name).or_else(|| super::control::generator(name));
+        let generator = super::models::generator(name)
+            .or_else(|| super::control::generator(name))
+            .or_else(|| super::document::generator(name))
+            .or_else(|| super::files::generator(name))
+            .or_else(|| super::markup::generator(name))
+            .or_else(|| super::table::generator(name));
         generator
             .expect("a type with frames")
             .generate(inputs, &mut frames, &self.ctx)
@@ -296,6 +341,13 @@ impl Node {
 pub(super) fn services(script: Script) -> Arc<dyn Services> {
     Arc::new(Scripted {
         scripts: vec![script],
+        ..Scripted::default()
+    })
+}
+/// Services on a machine, whose providers say nothing.
+pub(super) fn services_on(host: Host) -> Arc<dyn Services> {
+    Arc::new(Scripted {
+        host,
         ..Scripted::default()
     })
 }

@@ -3,6 +3,7 @@
 //! What lives here: types that see one value at a time. What does not: those that read a stream to its end ([`gather`]),
 //! let parts of it through ([`pass`]) or join two ([`join`]).
 
+mod condition;
 mod gather;
 mod join;
 mod looping;
@@ -34,6 +35,7 @@ pub(super) fn types() -> Types {
         ("nodetool.control.Switch", factory(Routed(switch))),
         ("nodetool.control.TryCatch", factory(Routed(try_catch))),
     ];
+    types.extend(condition::types());
     types.extend(gather::types());
     types.extend(pass::types());
     types.extend(join::types());

@@ -1,5 +1,6 @@
 //! All types together: the catalog and the code agree, inputs and constants check their values.
 
+mod data;
 mod graphs;
 
 use atelier_proto::value::Value;

@@ -1,6 +1,7 @@
 //! Text: templates, changes, questions and patterns. Any value is taken as text where a text is asked for.
 
 mod edit;
+mod keep;
 mod pattern;
 mod question;
 pub(super) mod template;
@@ -13,6 +14,7 @@ pub(super) fn types() -> Types {
     types.extend(question::types());
     types.extend(pattern::types());
     types.extend(template::types());
+    types.extend(keep::types());
     types
 }
 
