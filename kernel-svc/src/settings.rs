@@ -1,6 +1,6 @@
 //! Settings of kernel-svc: section `[kernel]`, environment `ATELIER_KERNEL__…`.
 
-use std::{path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, time::Duration};
 
 use atelier_common::settings::secret;
 use secrecy::{ExposeSecret, SecretString};
@@ -25,6 +25,16 @@ pub struct Settings {
     pub lease: Duration,
     /// Appends that are committed together at most. Default 64.
     pub max_batch: usize,
+    /// Where workers may connect without an identity, a loopback address; read where all services are one process
+    /// (`atelier up`). A `kernel-svc` alone serves workers on its own address. Default: nowhere.
+    pub worker_listen: Option<SocketAddr>,
+    /// How long invocations wait for a worker that is gone, and for a first one. Default 30 seconds.
+    #[serde(with = "humantime_serde")]
+    pub worker_grace: Duration,
+    /// How often a worker and the kernel give each other a sign of life; three missed ones end the stream. Default 5
+    /// seconds.
+    #[serde(with = "humantime_serde")]
+    pub worker_heartbeat: Duration,
 }
 impl Default for Settings {
     fn default() -> Self {
@@ -35,6 +45,9 @@ impl Default for Settings {
             cancel_grace: Duration::from_secs(5),
             lease: Duration::from_secs(30),
             max_batch: 64,
+            worker_listen: None,
+            worker_grace: Duration::from_secs(30),
+            worker_heartbeat: Duration::from_secs(5),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 mod job_service;
 mod node_service;
+mod worker_service;
 
 pub use job_service::JobApi;
 pub use node_service::NodeApi;
+pub use worker_service::WorkerApi;

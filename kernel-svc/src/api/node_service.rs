@@ -1,7 +1,5 @@
 //! `NodeService`.
 
-use std::sync::Arc;
-
 use atelier_common::identity;
 use atelier_proto::kernel::v1::{
     GetNodeTypeRequest, GetNodeTypeResponse, ListNodeTypesRequest, ListNodeTypesResponse, NodeType, Output,
@@ -11,18 +9,19 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     error::Error,
-    node::{InputMeta, NodeMeta, OutputMeta, Registry},
+    node::{InputMeta, NodeMeta, OutputMeta},
+    workers::NodeTypes,
 };
 
 /// Serves node types.
 #[derive(Clone)]
-pub struct NodeApi(Arc<Registry>);
+pub struct NodeApi(NodeTypes);
 
 impl NodeApi {
-    /// The service over a registry.
+    /// The service over the types of each user.
     #[must_use]
-    pub fn new(registry: Arc<Registry>) -> Self {
-        Self(registry)
+    pub fn new(types: NodeTypes) -> Self {
+        Self(types)
     }
 }
 
@@ -32,7 +31,7 @@ impl NodeService for NodeApi {
         &self,
         request: Request<ListNodeTypesRequest>,
     ) -> Result<Response<ListNodeTypesResponse>, Status> {
-        identity::caller(&request)?;
+        let types = self.0.of(&identity::caller(&request)?.user_id);
         let ListNodeTypesRequest { namespace, query } = request.into_inner();
         let words: Vec<String> = query
             .unwrap_or_default()
@@ -51,8 +50,7 @@ impl NodeService for NodeApi {
             let text = format!("{} {} {}", meta.node_type, meta.title, meta.description).to_lowercase();
             words.iter().all(|word| text.contains(word.as_str()))
         };
-        let mut node_types: Vec<NodeType> = self
-            .0
+        let mut node_types: Vec<NodeType> = types
             .all()
             .filter(|meta| below(meta) && fits(meta))
             .map(|meta| to_proto(meta))
@@ -64,12 +62,9 @@ impl NodeService for NodeApi {
         &self,
         request: Request<GetNodeTypeRequest>,
     ) -> Result<Response<GetNodeTypeResponse>, Status> {
-        identity::caller(&request)?;
+        let types = self.0.of(&identity::caller(&request)?.user_id);
         let node_type = request.into_inner().node_type;
-        let meta = self
-            .0
-            .meta(&node_type)
-            .ok_or(Error::NodeTypeNotFound(node_type))?;
+        let meta = types.meta(&node_type).ok_or(Error::NodeTypeNotFound(node_type))?;
         Ok(Response::new(GetNodeTypeResponse {
             node_type: Some(to_proto(meta)),
         }))

@@ -22,11 +22,11 @@ use crate::{
     event::Event,
     graph::{self, LoadOptions},
     log::{Append, Live, LiveJobs},
-    node::Registry,
     relay::{Identity, Relay, Saver},
     run,
     services::{Clients, JobServices},
     settings::Settings,
+    workers::NodeTypes,
 };
 
 /// Events between a run's actors and its relay. Full: the relay is behind, and the actors wait.
@@ -40,7 +40,7 @@ pub struct Jobs {
     pub(super) store: Store,
     pub(super) commits: GroupCommit<Append, (), Error>,
     pub(super) live: LiveJobs,
-    pub(super) registry: Arc<Registry>,
+    pub(super) types: NodeTypes,
     pub(super) clients: Clients,
     pub(super) clock: Clock,
     pub(super) instance: Arc<str>,
@@ -62,7 +62,7 @@ impl Jobs {
     pub fn new(
         store: Store,
         commits: GroupCommit<Append, (), Error>,
-        registry: Arc<Registry>,
+        types: NodeTypes,
         clients: Clients,
         settings: Settings,
         deps: &Deps,
@@ -71,7 +71,7 @@ impl Jobs {
             store,
             commits,
             live: LiveJobs::default(),
-            registry,
+            types,
             clients,
             clock: deps.clock.clone(),
             instance: deps.instance.to_string().into(),
@@ -88,8 +88,8 @@ impl Jobs {
     }
     /// The node types.
     #[must_use]
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    pub fn types(&self) -> &NodeTypes {
+        &self.types
     }
     /// The live end of a run's log, if this process drives it.
     #[must_use]
@@ -258,11 +258,12 @@ impl Jobs {
             strict: true,
             ..LoadOptions::default()
         };
-        let graph = match graph::load(&graph, &self.registry, &strict) {
+        let registry = self.types.of(&caller.user_id);
+        let graph = match graph::load(&graph, &registry, &strict) {
             Ok(graph) => graph,
             Err(_) => {
                 // Everything that is wrong, not only what cannot be loaded.
-                let issues = graph::check(&graph, &self.registry, &params);
+                let issues = graph::check(&graph, &registry, &params);
                 let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
                 let error = Some(texts.join("; "));
                 // The relay lives as long as the sender.
@@ -286,7 +287,7 @@ impl Jobs {
             graph,
             params,
             options: self.engine_options(options),
-            registry: Arc::clone(&self.registry),
+            registry,
             services: Arc::new(JobServices::new(self.clients.clone(), caller)),
             events,
             cancel,
@@ -307,7 +308,7 @@ impl Jobs {
             caller.clone(),
         );
         let (registry, commits, clock) = (
-            Arc::clone(&self.registry),
+            self.types.of(&caller.user_id),
             self.commits.clone(),
             self.clock.clone(),
         );

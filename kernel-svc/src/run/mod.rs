@@ -24,6 +24,7 @@ mod waiters;
 pub use frames::Frames;
 pub use handle::{RunError, RunHandle};
 pub use inbox::Envelope;
+pub(crate) use io::Arrival;
 pub use io::{Group, Inputs, Outputs};
 pub use lineage::{Lineage, Token};
 pub use options::RunOptions;

@@ -25,3 +25,4 @@ mod nodes;
 mod properties;
 mod store;
 mod streams;
+mod workers;
