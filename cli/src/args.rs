@@ -44,8 +44,10 @@ pub struct Place {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start the server: all services in this process, and the web console
-    #[command(after_help = "Example:\n  atelier up\n  atelier up --listen 127.0.0.1:8080 --data ./studio\n  \
-                            atelier up --workers 127.0.0.1:7788")]
+    #[command(
+        after_help = "Example:\n  atelier up\n  atelier up --listen 127.0.0.1:8080 --data ./studio\n  \
+                            atelier up --workers 127.0.0.1:7788"
+    )]
     Up(Up),
     /// Run a workflow file and show what it makes and costs
     #[command(after_help = "Examples:\n  atelier run examples/six-images.json\n  \

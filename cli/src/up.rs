@@ -67,7 +67,10 @@ pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
 /// Where workers connect, as a setting.
 fn workers(up: &Up) -> Vec<(String, String)> {
     let key = || "kernel.worker_listen".to_owned();
-    up.workers.map(|address| (key(), address.to_string())).into_iter().collect()
+    up.workers
+        .map(|address| (key(), address.to_string()))
+        .into_iter()
+        .collect()
 }
 /// Ctrl-C and SIGTERM.
 struct Stop {

@@ -6,6 +6,7 @@ mod command;
 mod console;
 mod failure;
 mod outside_readers;
+mod outside_worker;
 mod public_workflows;
 mod restart;
 mod separate;
