@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use atelier_common::testkit::until;
+use atelier_common::{
+    identity::{Caller, IDENTITY, Signer},
+    testkit::until,
+};
 use atelier_tests::{
     TestStack,
     process::root,
@@ -186,6 +189,23 @@ async fn without_authentication_workers_connect_on_the_loopback_only() -> anyhow
     let refused = TestStack::with(&[("kernel.worker_listen", "0.0.0.0:0")]).await;
     let error = refused.err().context("it started")?.to_string();
     assert!(error.contains("loopback"), "{error}");
+    Ok(())
+}
+#[tokio::test(flavor = "multi_thread")]
+async fn services_believe_the_identity_that_the_package_signs() -> anyhow::Result<()> {
+    let Some(python) = python() else { return Ok(()) };
+    let secret = "a secret of some length";
+    let program = format!("from atelier_worker.identity import sign; print(sign({secret:?}, '42'))");
+    let output = Command::new(python)
+        .args(["-c", &program])
+        .env("PYTHONPATH", root().join("workers/python"))
+        .output()
+        .await?;
+    let signed = String::from_utf8(output.stdout)?;
+    let mut metadata = tonic::metadata::MetadataMap::new();
+    metadata.insert(IDENTITY, signed.trim().parse()?);
+    let caller = Signer::new(secret.into()).verify(&metadata)?;
+    assert_eq!(caller, Caller::new("42", ["*"]));
     Ok(())
 }
 /// Tests of the Python package, which are written in Python.

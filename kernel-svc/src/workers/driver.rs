@@ -50,17 +50,19 @@ pub(super) enum Given {
     },
     Complete(String),
     Note(Note),
+    /// Nothing, but more inputs may be wanted than before.
+    Room,
     End,
 }
 /// What a driver waited for.
 enum Event<'a> {
     Cancelled,
-    Fetched(i64, Result<Bytes, NodeError>),
+    Fetched(i64, Result<Bytes, String>),
     /// There is room on the stream; `None`: it is closed.
     Room(Option<Permit<'a, Result<ConnectResponse, Status>>>),
     Woken,
 }
-type Fetching = BoxFuture<'static, (i64, Result<Bytes, NodeError>)>;
+type Fetching = BoxFuture<'static, (i64, Result<Bytes, String>)>;
 
 /// One invocation. Dropped, the worker is told to forget it.
 pub(super) struct Driver {
@@ -305,7 +307,7 @@ impl Driver {
             forgotten: false,
         }));
     }
-    fn answer(&mut self, fetch_id: i64, bytes: Result<Bytes, NodeError>) {
+    fn answer(&mut self, fetch_id: i64, bytes: Result<Bytes, String>) {
         match bytes {
             Ok(bytes) => self.sending = Some((fetch_id, bytes)),
             Err(error) => {
@@ -315,7 +317,7 @@ impl Driver {
                     invocation_id,
                     fetch_id,
                     last: true,
-                    error: Some(error.message),
+                    error: Some(error),
                     ..MediaPart::default()
                 }));
             }
@@ -338,6 +340,7 @@ impl Driver {
                 self.say(Said::Invocation(self.invocation.clone()));
                 self.streamed.start_over();
                 self.resume();
+                return Ok(Some(Given::Room));
             }
             Step::Resume(link) => {
                 self.relink(Some(link));
@@ -348,6 +351,7 @@ impl Driver {
             Step::Read(numbers) => {
                 self.streamed.read(&numbers);
                 self.send_inputs();
+                return Ok(Some(Given::Room));
             }
             Step::Fetch { fetch_id, media } => self.fetch(fetch_id, media),
             Step::Failed(error) => return Err(error),
@@ -372,13 +376,14 @@ impl Driver {
     }
     fn fetch(&mut self, fetch_id: i64, media: MediaRef) {
         if let Some(known) = self.media.inline(&media) {
-            self.answer(fetch_id, known);
+            self.answer(fetch_id, known.map_err(|error| error.message));
             return;
         }
         let ctx = self.ctx.clone();
         self.fetching = Some(Box::pin(async move {
             let services = Arc::clone(&ctx.services);
-            (fetch_id, services.media_bytes(&ctx, &media).await)
+            let bytes = services.media_bytes(&ctx, &media).await;
+            (fetch_id, bytes.map_err(|error| error.message))
         }));
     }
     fn take(&mut self, frame: Frame) -> Result<Option<Given>, NodeError> {

@@ -20,6 +20,7 @@ mod media;
 mod remote;
 mod session;
 mod types;
+mod worker;
 
 use std::{sync::Arc, time::Duration};
 

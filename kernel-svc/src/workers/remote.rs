@@ -72,6 +72,7 @@ async fn process(driver: &mut Driver, ctx: &Context) -> Result<Map, NodeError> {
             Given::Result(outputs) => return Ok(outputs),
             Given::End => return Ok(Map::new()),
             Given::Note(note) => ctx.note(note).await,
+            Given::Room => {}
             Given::Values(..) | Given::Forward { .. } | Given::Drop { .. } | Given::Complete(_) => {
                 return Err(out_of_place("a yield where one result was asked for", ctx));
             }
@@ -84,6 +85,7 @@ async fn stream(driver: &mut Driver, frames: &mut Frames<'_>, ctx: &Context) -> 
             Given::Result(outputs) => return frames.send(outputs).await,
             Given::End => return Ok(()),
             Given::Note(note) => ctx.note(note).await,
+            Given::Room => {}
             Given::Values(values, _) => frames.send(values).await?,
             Given::Complete(output) => frames.complete(&output),
             Given::Forward { .. } | Given::Drop { .. } => {
@@ -118,6 +120,7 @@ async fn run(
                 Given::Result(values) => return outputs.emit_group(values, Some(&Lineage::default())).await,
                 Given::End => return Ok(()),
                 Given::Note(note) => ctx.note(note).await,
+                Given::Room => {}
                 Given::Values(values, lineage) => {
                     let lineage = lineage_of(&lineage.unwrap_or_default(), roots)?;
                     // What was taken from the inbox is ahead of what the node has read: the engine's own idea of what an

@@ -7,6 +7,7 @@ import os
 import pathlib
 import signal
 import sys
+import threading
 
 from atelier_worker.errors import Fatal
 from atelier_worker.nodes import REGISTERED
@@ -51,7 +52,8 @@ def main() -> int:
     def ask(*_: object) -> None:
         if worker.stopping.is_set():
             os._exit(130)  # A second signal ends at once, whatever the nodes do.
-        worker.stop()
+        # In a thread: this one may be anywhere, with a lock in its hand.
+        threading.Thread(target=worker.stop, daemon=True).start()
 
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, ask)

@@ -87,10 +87,12 @@ class Worker:
         pause = FIRST_PAUSE
         while True:
             greeted = self.connect()
-            if self.stopping.is_set():
+            if self.stopping.is_set() and not self.invocations:
                 return
             pause = FIRST_PAUSE if greeted else min(pause * 2, LONGEST_PAUSE)
-            self.stopping.wait(pause * random.uniform(0.5, 1.0))
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            if self.stopping.is_set() and not self.invocations:
+                return
 
     def stop(self) -> None:
         """Takes no further invocations; `run` returns when the last one is over."""
@@ -181,7 +183,7 @@ class Worker:
             session.put(goodbye=pb.WorkerGoodbye())
 
     def declare(self, session: Session) -> None:
-        if not session.over.is_set() and not self.stopping.is_set():
+        if not session.over.is_set():
             session.put(declaration=pb.WorkerDeclaration(node_types=[node.declared for node in self.nodes.values()]))
 
     def hear(self, session: Session, said: str, message: Any) -> None:
