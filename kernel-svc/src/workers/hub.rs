@@ -24,8 +24,8 @@ use super::{
 };
 use crate::node::{Factory, NodeMeta};
 
-/// Workers that one process knows; more are refused.
-const MAX_WORKERS: usize = 1_024;
+/// Workers of one user that a process knows, those in their grace period included; more are refused.
+const MAX_WORKERS: usize = 256;
 /// Types of one worker.
 const MAX_TYPES: usize = 256;
 /// Invocations that a worker may say that it holds.
@@ -111,7 +111,12 @@ impl Hub {
             instance: instance_id.into(),
         };
         let mut state = self.lock();
-        if state.workers.len() >= MAX_WORKERS && !state.workers.contains_key(&key) {
+        let own = state
+            .workers
+            .keys()
+            .filter(|other| other.scope == key.scope)
+            .count();
+        if own >= MAX_WORKERS && !state.workers.contains_key(&key) {
             return Err(overloaded("too many workers are connected"));
         }
         state.sessions += 1;
@@ -275,7 +280,7 @@ impl Hub {
         }
         worker.link = None;
         worker.ready = false;
-        let left = worker.draining && worker.running.is_empty();
+        let left = worker.running.is_empty() && (worker.draining || worker.types.is_empty());
         state.unlink(key);
         state.note_alone();
         if left {
