@@ -13,6 +13,7 @@ const FILES: &[&str] = &[
     "atelier/kernel/v1/job_service.proto",
     "atelier/kernel/v1/node_service.proto",
     "atelier/kernel/v1/workflow_service.proto",
+    "atelier/kernel/v1/worker_service.proto",
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -20,6 +21,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(FILES, ["."])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     tonic_prost_build::configure()
+        // Transports come from `common`; the `connect` that tonic would add clashes with a method of that name.
+        .build_transport(false)
         .bytes(".")
         .skip_protoc_run()
         .compile_fds(descriptors.clone())?;

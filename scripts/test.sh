@@ -26,6 +26,10 @@ if [ ! -x "$tools/python/bin/python" ] || ! "$tools/python/bin/python" -c 'impor
   python3 -m venv "$tools/python"
   "$tools/python/bin/pip" install --quiet nodetool-core==0.8.2
 fi
+if ! "$tools/worker/bin/python" -c 'import grpc_tools' 2>/dev/null; then
+  python3 -m venv "$tools/worker"
+  "$tools/worker/bin/pip" install --quiet grpcio==1.85.3 grpcio-tools==1.76.0
+fi
 
 step "a PostgreSQL server"
 if [ -z "${TEST_POSTGRES_URL:-}" ]; then

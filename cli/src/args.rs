@@ -48,7 +48,10 @@ pub struct Place {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Start the server: all services in this process, and the web console
-    #[command(after_help = "Example:\n  atelier up\n  atelier up --listen 127.0.0.1:8080 --data ./studio")]
+    #[command(
+        after_help = "Example:\n  atelier up\n  atelier up --listen 127.0.0.1:8080 --data ./studio\n  \
+                            atelier up --workers 127.0.0.1:7788"
+    )]
     Up(Up),
     /// Run a workflow, from a file or a saved one, and show what it makes and costs
     #[command(after_help = "Examples:\n  atelier run examples/six-images.json\n  \
@@ -84,6 +87,9 @@ pub struct Up {
     /// Address to listen on
     #[arg(long, default_value = "127.0.0.1:7777", value_name = "ADDRESS")]
     pub listen: SocketAddr,
+    /// Loopback address at which workers connect: processes that serve node types of their own
+    #[arg(long, value_name = "ADDRESS")]
+    pub workers: Option<SocketAddr>,
 }
 
 /// `atelier run`.

@@ -1,13 +1,16 @@
 //! All services in one process, joined by channels in memory: the same libraries, the same contracts.
 
-use std::path::{Path, PathBuf};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context;
 use atelier_asset::Assets;
 use atelier_common::{
     channel,
     clock::Clock,
-    component::{Component, Deps, Peers},
+    component::{Component, Deps, Peers, serve_grpc_within},
     health::Health,
     identity::Signer,
     settings::Loader,
@@ -52,6 +55,7 @@ pub struct Stack {
     url: Url,
     peers: Peers,
     signer: Signer,
+    workers: Option<SocketAddr>,
 }
 impl Stack {
     /// Builds and starts all services. They serve when this returns.
@@ -81,7 +85,13 @@ impl Stack {
         join::<Tracker>(&mut deps, &loader, "tracker").await?;
         join::<Assets>(&mut deps, &loader, "asset").await?;
         join::<Providers>(&mut deps, &loader, "provider").await?;
-        join::<Kernel>(&mut deps, &loader, "kernel").await?;
+        let settings = loader.load::<atelier_kernel::settings::Settings>()?.settings;
+        let workers = bind_workers(settings.worker_listen).await?;
+        let kernel = build::<Kernel>(&deps, settings).await?;
+        let workers = workers
+            .map(|listener| serve_workers(&kernel, listener, &deps))
+            .transpose()?;
+        launch(kernel, &mut deps, "kernel");
         let settings = loader.load()?.settings;
         let gateway = Gateway::build(settings, &deps).context(Gateway::NAME)?;
         let url = Url::parse(&format!("http://{}", listener.local_addr()?))?;
@@ -96,6 +106,7 @@ impl Stack {
             url,
             peers: deps.peers,
             signer: deps.signer,
+            workers,
         })
     }
     /// Address of the gateway.
@@ -107,6 +118,11 @@ impl Stack {
     #[must_use]
     pub fn peers(&self) -> &Peers {
         &self.peers
+    }
+    /// Where workers connect, if anywhere.
+    #[must_use]
+    pub fn workers(&self) -> Option<SocketAddr> {
+        self.workers
     }
     /// Signs for callers of the services.
     #[must_use]
@@ -134,7 +150,15 @@ fn variable_of(key: &str) -> String {
 /// Builds a service, makes it a peer of those that come after it, and starts it.
 async fn join<C: Component>(deps: &mut Deps, loader: &Loader, name: &'static str) -> anyhow::Result<()> {
     let settings = loader.load::<C::Settings>()?.settings;
-    let component = C::build(settings, deps).await.with_context(|| C::NAME)?;
+    let component = build::<C>(deps, settings).await?;
+    launch(component, deps, name);
+    Ok(())
+}
+async fn build<C: Component>(deps: &Deps, settings: C::Settings) -> anyhow::Result<C> {
+    C::build(settings, deps).await.with_context(|| C::NAME)
+}
+/// Makes a service a peer of those that come after it, and starts it.
+fn launch<C: Component>(component: C, deps: &mut Deps, name: &'static str) {
     deps.peers
         .insert(name, channel::local(component.routes(), &deps.signer));
     let tasks = deps.tasks.clone();
@@ -147,5 +171,30 @@ async fn join<C: Component>(deps: &mut Deps, loader: &Loader, name: &'static str
             );
         }
     }));
-    Ok(())
+}
+/// The listener for workers. They need no identity there, so that it must not be reached from elsewhere.
+async fn bind_workers(address: Option<SocketAddr>) -> anyhow::Result<Option<TcpListener>> {
+    let Some(address) = address else { return Ok(None) };
+    if !address.ip().is_loopback() {
+        anyhow::bail!(
+            "kernel.worker_listen: without authentication workers connect at a loopback address only, not {address}"
+        );
+    }
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("cannot listen for workers on {address}"))?;
+    Ok(Some(listener))
+}
+fn serve_workers(kernel: &Kernel, listener: TcpListener, deps: &Deps) -> anyhow::Result<SocketAddr> {
+    let address = listener.local_addr()?;
+    let (routes, deps) = (kernel.worker_routes(), deps.clone());
+    drop(deps.tasks.clone().spawn("workers", async move {
+        let descriptors = [Kernel::descriptor()];
+        if let Err(error) = serve_grpc_within(routes, &descriptors, listener, &deps, DRAIN).await {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "workers cannot connect any more"
+            );
+        }
+    }));
+    Ok(address)
 }

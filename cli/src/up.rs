@@ -43,7 +43,7 @@ pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
         data: lock.folder().to_owned(),
         config: place.config.clone(),
         listener,
-        overrides: Vec::new(),
+        overrides: workers(up),
     };
     let stack = Stack::start(options).await?;
     lock.announce(stack.url())?;
@@ -52,6 +52,9 @@ pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
         stack.url(),
         lock.folder().display()
     ));
+    if let Some(address) = stack.workers() {
+        say(&format!("workers connect at {address}"));
+    }
     stop.asked().await;
     say("stopping; once more ends at once");
     tokio::select! {
@@ -60,6 +63,14 @@ pub async fn up(place: &Place, up: &Up) -> anyhow::Result<u8> {
     }
     drop(lock);
     Ok(OK)
+}
+/// Where workers connect, as a setting.
+fn workers(up: &Up) -> Vec<(String, String)> {
+    let key = || "kernel.worker_listen".to_owned();
+    up.workers
+        .map(|address| (key(), address.to_string()))
+        .into_iter()
+        .collect()
 }
 /// Ctrl-C and SIGTERM.
 struct Stop {

@@ -22,9 +22,10 @@ pub mod relay;
 pub mod run;
 pub mod services;
 pub mod settings;
+pub mod workers;
 pub mod workflows;
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use atelier_common::{
     component::{BuildError, Component, Deps, RunError},
@@ -36,6 +37,7 @@ use atelier_proto::{
     asset::v1::asset_service_client::AssetServiceClient,
     kernel::v1::{
         job_service_server::JobServiceServer, node_service_server::NodeServiceServer,
+        worker_service_server::WorkerServiceServer,
         workflow_service_server::WorkflowServiceServer,
     },
     provider::v1::provider_service_client::ProviderServiceClient,
@@ -44,20 +46,35 @@ use futures_util::FutureExt;
 use tonic::service::Routes;
 
 use crate::{
-    api::{JobApi, NodeApi, WorkflowApi},
+    api::{JobApi, NodeApi, WorkerApi, WorkflowApi},
     error::Error,
     host::Host,
     jobs::{Jobs, Store},
     migration::Migrator,
     services::Clients,
     settings::Settings,
+    workers::{MAX_WORKER_MESSAGE, NodeTypes, Timing, Workers},
 };
 
 /// The kernel as a part of a process.
 pub struct Kernel {
     jobs: Jobs,
     routes: Routes,
+    workers: Workers,
     sole_process: bool,
+}
+/// Shortest pause between signs of life; an interval of nothing would never end.
+const MIN_HEARTBEAT: Duration = Duration::from_millis(10);
+
+impl Kernel {
+    /// What a loopback listener serves to workers without an identity, and nothing else.
+    #[must_use]
+    pub fn worker_routes(&self) -> Routes {
+        Routes::new(worker_service(WorkerApi::unsigned(self.workers.clone())))
+    }
+}
+fn worker_service(api: WorkerApi) -> WorkerServiceServer<WorkerApi> {
+    WorkerServiceServer::new(api).max_decoding_message_size(MAX_WORKER_MESSAGE)
 }
 impl Component for Kernel {
     const NAME: &'static str = "kernel-svc";
@@ -97,19 +114,26 @@ impl Component for Kernel {
                     .map_err(|error| BuildError::new("the client of nodes", error))?,
             ),
         };
-        let registry = Arc::new(nodes::registry());
+        let types = NodeTypes::new(nodes::registry());
+        let timing = Timing {
+            grace: settings.worker_grace,
+            heartbeat: settings.worker_heartbeat.max(MIN_HEARTBEAT),
+        };
+        let workers = Workers::new(types.clone(), timing, deps.tasks.clone());
         let store = Store::new(db, deps.clock.clone());
-        let jobs = Jobs::new(store, commits, Arc::clone(&registry), clients, settings, deps);
+        let jobs = Jobs::new(store, commits, types.clone(), clients, settings, deps);
         let job_api = JobServiceServer::new(JobApi::new(jobs.clone(), deps.tasks.token()))
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let workflow_api = WorkflowServiceServer::new(WorkflowApi::new(jobs.workflows().clone()))
             .max_decoding_message_size(MAX_MESSAGE_BYTES);
         let routes = Routes::new(job_api)
-            .add_service(NodeServiceServer::new(NodeApi::new(registry)))
-            .add_service(workflow_api);
+            .add_service(NodeServiceServer::new(NodeApi::new(types)))
+            .add_service(workflow_api)
+            .add_service(worker_service(WorkerApi::new(workers.clone())));
         Ok(Self {
             jobs,
             routes,
+            workers,
             sole_process: deps.sole_process,
         })
     }

@@ -7,6 +7,8 @@ use metrics::Unit;
 pub const EVENTS: &str = "atelier_kernel_events_total";
 /// Runs that this process drives, waiting ones included.
 pub const RUNNING: &str = "atelier_kernel_running";
+/// Streams of workers that are open.
+pub const WORKERS: &str = "atelier_kernel_workers";
 
 /// All of them.
 pub const ALL: &[Metric] = &[
@@ -21,5 +23,11 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Gauge,
         unit: Unit::Count,
         help: "Runs that this process drives, waiting ones included.",
+    },
+    Metric {
+        name: WORKERS,
+        kind: Kind::Gauge,
+        unit: Unit::Count,
+        help: "Streams of workers that are open.",
     },
 ];

@@ -1,6 +1,7 @@
 //! Settings of kernel-svc: section `[kernel]`, environment `ATELIER_KERNEL__…`.
 
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -37,6 +38,16 @@ pub struct Settings {
     pub allowed_hosts: Vec<String>,
     /// What one fetch of a node may cost. Default 64 MiB, 60 seconds, 5 redirects.
     pub fetch: Limits,
+    /// Where workers may connect without an identity, a loopback address; read where all services are one process
+    /// (`atelier up`). A `kernel-svc` alone serves workers on its own address. Default: nowhere.
+    pub worker_listen: Option<SocketAddr>,
+    /// How long invocations wait for a worker that is gone, and for a first one. Default 30 seconds.
+    #[serde(with = "humantime_serde")]
+    pub worker_grace: Duration,
+    /// How often a worker and the kernel give each other a sign of life; three missed ones end the stream. Default 5
+    /// seconds.
+    #[serde(with = "humantime_serde")]
+    pub worker_heartbeat: Duration,
 }
 impl Default for Settings {
     fn default() -> Self {
@@ -51,6 +62,9 @@ impl Default for Settings {
             allow_commands: false,
             allowed_hosts: Vec::new(),
             fetch: Limits::default(),
+            worker_listen: None,
+            worker_grace: Duration::from_secs(30),
+            worker_heartbeat: Duration::from_secs(5),
         }
     }
 }

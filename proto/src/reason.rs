@@ -91,6 +91,10 @@ reasons! {
     CANCELLED;
     /// The driver is gone and the outcome is unknown.
     INTERRUPTED;
+    /// A worker said something that is not allowed at that point.
+    WORKER_PROTOCOL;
+    /// The instance of the worker has a newer stream.
+    WORKER_REPLACED;
     /// The service is going down.
     DRAINING;
     /// No caller, or not a valid one.

@@ -7,6 +7,7 @@ mod console;
 mod failure;
 mod outside_readers;
 mod public_table;
+mod outside_worker;
 mod public_workflows;
 mod restart;
 mod saved_workflows;

@@ -131,14 +131,14 @@ impl JobService for JobApi {
         &self,
         request: Request<CheckGraphRequest>,
     ) -> Result<Response<CheckGraphResponse>, Status> {
-        identity::caller(&request)?;
+        let types = self.jobs.types().of(&identity::caller(&request)?.user_id);
         let CheckGraphRequest { graph_json, params } = request.into_inner();
         let parsed = read_graph(&graph_json)?;
         let params = Map::try_from(params.unwrap_or_default()).map_err(|error| Error::InvalidField {
             field: "params",
             wrong: error.to_string(),
         })?;
-        let issues = graph::check(&parsed, self.jobs.registry(), &params);
+        let issues = graph::check(&parsed, &types, &params);
         Ok(Response::new(CheckGraphResponse { issues }))
     }
     async fn push_input(

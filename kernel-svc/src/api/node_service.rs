@@ -1,7 +1,5 @@
 //! `NodeService`.
 
-use std::sync::Arc;
-
 use atelier_common::identity;
 use atelier_proto::kernel::v1::{
     GetNodeTypeRequest, GetNodeTypeResponse, ListNodeTypesRequest, ListNodeTypesResponse, NodeRunner,
@@ -12,7 +10,8 @@ use tonic::{Request, Response, Status};
 
 use crate::{
     error::Error,
-    node::{InputMeta, NodeMeta, OutputMeta, Registry, Runner},
+    node::{InputMeta, NodeMeta, OutputMeta, Runner},
+    workers::NodeTypes,
 };
 
 /// Most types of a page.
@@ -22,13 +21,13 @@ const MAX_QUERY: usize = 1_000;
 
 /// Serves node types.
 #[derive(Clone)]
-pub struct NodeApi(Arc<Registry>);
+pub struct NodeApi(NodeTypes);
 
 impl NodeApi {
-    /// The service over a registry.
+    /// The service over the types of each user.
     #[must_use]
-    pub fn new(registry: Arc<Registry>) -> Self {
-        Self(registry)
+    pub fn new(types: NodeTypes) -> Self {
+        Self(types)
     }
 }
 
@@ -38,7 +37,7 @@ impl NodeService for NodeApi {
         &self,
         request: Request<ListNodeTypesRequest>,
     ) -> Result<Response<ListNodeTypesResponse>, Status> {
-        identity::caller(&request)?;
+        let types = self.0.of(&identity::caller(&request)?.user_id);
         let ListNodeTypesRequest {
             namespace,
             query,
@@ -63,8 +62,7 @@ impl NodeService for NodeApi {
             words.iter().all(|word| text.contains(word.as_str()))
         };
         let later = |meta: &NodeMeta| after.as_ref().is_none_or(|after| meta.node_type > *after);
-        let found = self
-            .0
+        let found = types
             .all()
             .filter(|meta| later(meta) && below(meta) && fits(meta));
         let mut found: Vec<_> = found.collect();
@@ -83,12 +81,9 @@ impl NodeService for NodeApi {
         &self,
         request: Request<GetNodeTypeRequest>,
     ) -> Result<Response<GetNodeTypeResponse>, Status> {
-        identity::caller(&request)?;
+        let types = self.0.of(&identity::caller(&request)?.user_id);
         let node_type = request.into_inner().node_type;
-        let meta = self
-            .0
-            .meta(&node_type)
-            .ok_or(Error::NodeTypeNotFound(node_type))?;
+        let meta = types.meta(&node_type).ok_or(Error::NodeTypeNotFound(node_type))?;
         Ok(Response::new(GetNodeTypeResponse {
             node_type: Some(to_proto(meta)),
         }))

@@ -23,7 +23,6 @@ const PRESENTATION: &[&str] = &[
 const BUILT_IN: &[Migration<'_>] = &[
     same("test.Input", "nodetool.input.AnyInput"),
     same("kie.image.NanoBanana", "kie.image.GoogleNanoBanana"),
-    same("lib.http.GetRequest", "lib.http.GetText"),
     same("vector.chroma.HybridSearch", "vector.HybridSearch"),
     same("lib.pedalboard.Bitcrush", "lib.audio.Bitcrush"),
     same("lib.pedalboard.Compress", "lib.audio.Compress"),

@@ -10,7 +10,10 @@ use atelier_proto::{
     kernel::v1::{JobStatus, RunOptions},
     value::{Map, Value},
 };
-use tokio::sync::{Notify, mpsc};
+use tokio::{
+    sync::{Notify, mpsc},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -21,7 +24,7 @@ use crate::{
     event::Event,
     graph::{self, LoadOptions},
     log::Live,
-    node::TriggerEvent,
+    node::{Registry, TriggerEvent},
     relay::{Identity, Relay, Saver},
     run::{self, Journal},
     services::JobServices,
@@ -29,6 +32,8 @@ use crate::{
 
 /// Events between a run's actors and its relay. Full: the relay is behind, and the actors wait.
 const EVENTS: usize = 1_024;
+/// How often the types of a run that is taken up are looked for again.
+const LOOK_FOR_WORKERS: Duration = Duration::from_millis(100);
 
 /// A run that this process drives.
 pub struct Running {
@@ -91,6 +96,7 @@ impl Jobs {
         let span = tracing::info_span!("run", job_id = work.row.job_id);
         let drive = async move {
             let _driven = driven;
+            let taken_up = begun.is_some();
             let (begun, relay) = match begun {
                 Some(begun) => ((begun.journal, begun.resume), begun.relay),
                 None => {
@@ -102,6 +108,7 @@ impl Jobs {
                 jobs,
                 work,
                 begun,
+                taken_up,
                 cancel,
                 abandon,
                 input,
@@ -126,7 +133,7 @@ impl Jobs {
             caller.clone(),
         );
         let (registry, commits, clock) = (
-            Arc::clone(&self.registry),
+            self.types.of(&caller.user_id),
             self.commits.clone(),
             self.clock.clone(),
         );
@@ -148,6 +155,8 @@ pub(super) struct Drive {
     pub(super) jobs: Jobs,
     pub(super) work: Work,
     begun: (Journal, Map),
+    /// Whether another process began it.
+    taken_up: bool,
     cancel: CancellationToken,
     abandon: CancellationToken,
     pub(super) input: Arc<Notify>,
@@ -183,9 +192,20 @@ impl Drive {
             ..LoadOptions::default()
         };
         let (jobs, work) = (&self.jobs, &self.work);
-        let graph = match graph::load(&work.graph, &jobs.registry, &strict) {
-            Ok(graph) => graph,
-            Err(_) => return refuse(jobs, work, &events).await,
+        let mut registry = jobs.types.of(&work.caller.user_id);
+        let mut loaded = graph::load(&work.graph, &registry, &strict);
+        // Workers that serve types of a run that is taken up may have lost their stream with its process.
+        let patience = Instant::now() + jobs.settings.worker_grace;
+        while loaded.is_err() && self.taken_up && Instant::now() < patience {
+            tokio::select! {
+                () = self.cancel.cancelled() => break,
+                () = tokio::time::sleep(LOOK_FOR_WORKERS) => {}
+            }
+            registry = jobs.types.of(&work.caller.user_id);
+            loaded = graph::load(&work.graph, &registry, &strict);
+        }
+        let Ok(graph) = loaded else {
+            return refuse(work, &registry, &events).await;
         };
         let (journal, resume) = std::mem::take(&mut self.begun);
         let resume = resume.into_iter().filter_map(|(node, state)| match state {
@@ -198,7 +218,7 @@ impl Drive {
             graph,
             params: work.params.clone(),
             options: jobs.engine_options(&work.options),
-            registry: Arc::clone(&jobs.registry),
+            registry,
             services: Arc::new(
                 JobServices::new(jobs.clients.clone(), work.caller.clone())
                     .with_scratch(jobs.data_dir.join("tmp"))
@@ -219,8 +239,8 @@ impl Drive {
     }
 }
 /// Tells all that is wrong with a graph, not only what cannot be loaded.
-async fn refuse(jobs: &Jobs, work: &Work, events: &mpsc::Sender<Event>) {
-    let issues = graph::check(&work.graph, &jobs.registry, &work.params);
+async fn refuse(work: &Work, registry: &Registry, events: &mpsc::Sender<Event>) {
+    let issues = graph::check(&work.graph, registry, &work.params);
     let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
     let error = Some(texts.join("; "));
     // The relay lives as long as the sender.

@@ -23,10 +23,11 @@ use crate::{
     event::Event,
     graph,
     log::{Append, Live, LiveJobs},
-    node::{Registry, TriggerEvent},
+    node::TriggerEvent,
     run,
     services::Clients,
     settings::Settings,
+    workers::NodeTypes,
     workflows,
 };
 
@@ -39,7 +40,7 @@ pub struct Jobs {
     pub(super) store: Store,
     pub(super) commits: GroupCommit<Append, (), Error>,
     pub(super) live: LiveJobs,
-    pub(super) registry: Arc<Registry>,
+    pub(super) types: NodeTypes,
     pub(super) clients: Clients,
     pub(super) clock: Clock,
     pub(super) instance: Arc<str>,
@@ -63,7 +64,7 @@ impl Jobs {
     pub fn new(
         store: Store,
         commits: GroupCommit<Append, (), Error>,
-        registry: Arc<Registry>,
+        types: NodeTypes,
         clients: Clients,
         settings: Settings,
         deps: &Deps,
@@ -73,7 +74,7 @@ impl Jobs {
             store,
             commits,
             live: LiveJobs::default(),
-            registry,
+            types,
             clients,
             clock: deps.clock.clone(),
             instance: deps.instance.to_string().into(),
@@ -96,8 +97,8 @@ impl Jobs {
     }
     /// The node types.
     #[must_use]
-    pub fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    pub fn types(&self) -> &NodeTypes {
+        &self.types
     }
     /// The live end of a run's log, if this process drives it.
     #[must_use]

@@ -2,6 +2,7 @@
 
 mod groups;
 mod outputs;
+mod outside;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use groups::Group;
 pub use outputs::Outputs;
+pub(crate) use outside::Arrival;
 
 use super::{
     core::Core,

@@ -31,6 +31,7 @@ pub use events::{Appended, Deliveries, EventQueue, InputLog, QueueError};
 pub use frames::Frames;
 pub use handle::{RunError, RunHandle};
 pub use inbox::Envelope;
+pub(crate) use io::Arrival;
 pub use io::{Group, Inputs, Outputs};
 pub use journal::Journal;
 pub use lineage::{Lineage, Token};

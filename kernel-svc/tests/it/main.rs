@@ -31,3 +31,4 @@ mod robust;
 mod store;
 mod streams;
 mod waits;
+mod workers;

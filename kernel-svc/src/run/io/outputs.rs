@@ -185,6 +185,12 @@ impl<'a> Outputs<'a> {
         );
         self.collected.extend(values);
     }
+    /// Whether an output gives on what came in, value by value.
+    pub(crate) fn forwards(&self, output: &str) -> bool {
+        let output = name(output);
+        let mut slots = self.emitter.slots.iter();
+        slots.any(|slot| &*slot.name == output && slot.kind == CorrelationKind::Forward)
+    }
     /// Whether values on an output are pieces rather than a whole.
     fn appends(&self, place: usize) -> bool {
         self.emitter.slots.get(place).is_some_and(|slot| match slot.kind {
