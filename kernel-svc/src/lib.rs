@@ -25,7 +25,7 @@ pub mod settings;
 pub mod workers;
 pub mod workflows;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use atelier_common::{
     component::{BuildError, Component, Deps, RunError},
@@ -37,8 +37,7 @@ use atelier_proto::{
     asset::v1::asset_service_client::AssetServiceClient,
     kernel::v1::{
         job_service_server::JobServiceServer, node_service_server::NodeServiceServer,
-        worker_service_server::WorkerServiceServer,
-        workflow_service_server::WorkflowServiceServer,
+        worker_service_server::WorkerServiceServer, workflow_service_server::WorkflowServiceServer,
     },
     provider::v1::provider_service_client::ProviderServiceClient,
 };

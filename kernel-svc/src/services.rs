@@ -34,8 +34,8 @@ use crate::{
     host::Host,
     jobs::Inner,
     node::{
-        Context, Generated, GenerationCall, InnerRun, Kept, NewAsset, NodeError, NodeErrorKind, Piece, Pieces,
-        Services,
+        Context, Generated, GenerationCall, InnerRun, Kept, NewAsset, NodeError, NodeErrorKind, Piece,
+        Pieces, Services,
     },
 };
 

@@ -1,13 +1,16 @@
 //! Stories through the whole of atelier, one a file.
 
+// The stack of all services in one process is one deep future.
+#![recursion_limit = "256"]
+
 mod bad_input;
 mod cancel;
 mod command;
 mod console;
 mod failure;
 mod outside_readers;
-mod public_table;
 mod outside_worker;
+mod public_table;
 mod public_workflows;
 mod restart;
 mod saved_workflows;

@@ -94,6 +94,7 @@ pub(super) fn context(node_type: &str, services: Arc<Local>) -> Context {
         resuming: None,
         variables: Arc::default(),
         events: Arc::default(),
+        controls: Arc::new(super::testing::Controlled::default()),
         longest_wait: None,
         clock: atelier_common::clock::Clock::default(),
     }

@@ -15,7 +15,9 @@ use super::registry;
 use crate::{
     event::{Event, Note, NoteSink},
     host::Host,
-    node::{Context, Controls, Executor, Generated, GenerationCall, Kept, NodeError, Piece, Pieces, Services},
+    node::{
+        Context, Controls, Executor, Generated, GenerationCall, Kept, NodeError, Piece, Pieces, Services,
+    },
 };
 
 /// What the provider says to every call.
@@ -93,7 +95,7 @@ struct Scripted {
 type Answer = (String, Result<Json, String>);
 /// What controlled nodes answer, and what they were called with.
 #[derive(Default)]
-struct Controlled {
+pub(super) struct Controlled {
     answers: Vec<Answer>,
     calls: Mutex<Vec<(String, Json)>>,
 }

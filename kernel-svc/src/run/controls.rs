@@ -1,6 +1,9 @@
 //! How the code of a controller calls the nodes that it controls and gets their answers (kernel specification 5.4).
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use async_trait::async_trait;
 use atelier_proto::value::Map;
@@ -12,12 +15,16 @@ use crate::{graph::control::run_event, node::Controls};
 pub(crate) struct Controlled {
     core: Arc<Core>,
     at: usize,
+    calls: AtomicU64,
 }
+/// Ids of the events of such calls begin here.
+const CALLS: u64 = 1 << 48;
 impl Controlled {
     pub fn new(core: &Arc<Core>, at: usize) -> Self {
         Self {
             core: Arc::clone(core),
             at,
+            calls: AtomicU64::new(0),
         }
     }
     /// Whether a node waits for an output of the caller, which comes only when the caller is done. Edges that lead from
@@ -66,11 +73,13 @@ impl Controls for Controlled {
                 "node {node} waits for a result of the node that calls it, so it cannot be called"
             ));
         }
-        let (event, answer) = core.waiters.wait(at);
+        // By caller and place among its calls: the same when the run is taken up and its code asks again.
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        let event = CALLS + (u64::try_from(self.at).unwrap_or(0) << 20) + call;
+        let answer = core.waiters.wait(at, event);
         let envelope = Envelope {
-            value: run_event(properties.into()),
-            lineage: Lineage::default(),
             event,
+            ..Envelope::new(run_event(properties.into()), Lineage::default())
         };
         if !inbox.put(plan.facts.handles.len(), envelope).await {
             core.waiters.settle(event, Err("the run is over".to_owned()));

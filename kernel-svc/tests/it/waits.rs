@@ -401,6 +401,7 @@ async fn k_025_a_busy_runner_refuses_a_second_run() {
             events,
             cancel: setup.cancel,
             probe: None,
+            journal: None,
             trigger: None,
             resume: setup.resume,
         };

@@ -38,6 +38,9 @@ async fn ran(file: &Json, params: Json, host: Host) -> RunResult {
         events,
         cancel: CancellationToken::new(),
         probe: None,
+        journal: None,
+        trigger: None,
+        resume: std::collections::HashMap::new(),
     };
     let listen = async { while said.recv().await.is_some() {} };
     let (result, ()) = tokio::join!(run(spec), listen);

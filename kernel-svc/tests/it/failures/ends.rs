@@ -95,6 +95,7 @@ async fn b_29_a_busy_runner_takes_no_second_run() {
             events,
             cancel: setup.cancel,
             probe: None,
+            journal: None,
             trigger: None,
             resume: setup.resume,
         };
@@ -141,6 +142,7 @@ async fn b_32_a_reader_that_is_gone_does_not_stop_the_run() {
         events,
         cancel: setup.cancel,
         probe: None,
+        journal: None,
         trigger: None,
         resume: setup.resume,
     };

@@ -77,6 +77,10 @@ impl Kernel {
             log: Arc::clone(&self.log),
             registry,
             cancel: CancellationToken::new(),
+            journal: None,
+            trigger: None,
+            resume: Default::default(),
+            panics_after: None,
         }
     }
     /// A stream on which nothing was said yet.
