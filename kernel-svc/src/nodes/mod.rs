@@ -50,21 +50,29 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use crate::node::Registry;
+use std::collections::HashMap;
+
+use crate::node::{Factory, Registry};
 
 /// All built-in types, in the order of the catalog.
 #[must_use]
 pub fn registry() -> Registry {
     let mut registry = Registry::default();
-    let mut types = all();
-    types.sort_by_key(|(name, _)| catalog::all().get_index_of(*name));
-    for (name, factory) in types {
-        match catalog::meta(name) {
-            Some(meta) => registry.register(meta.clone(), factory),
-            None => tracing::error!(node_type = name, "a node type has no line in the catalog"),
+    let mut code: HashMap<&str, Factory> = all().into_iter().collect();
+    for (name, meta) in catalog::all() {
+        let Some(factory) = code.remove(name.as_str()) else {
+            outside::register(&mut registry, meta);
+            continue;
+        };
+        let mut meta = meta.clone();
+        if let Some(about) = models::about(name).filter(|_| meta.description.is_empty()) {
+            about.clone_into(&mut meta.description);
         }
+        registry.register(meta, factory);
     }
-    outside::fill(&mut registry, catalog::all().values());
+    for name in code.keys() {
+        tracing::error!(node_type = name, "a node type has no line in the catalog");
+    }
     registry
 }
 

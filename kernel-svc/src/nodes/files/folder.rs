@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 
 use super::{Workspace, fault, paths::path};
 use crate::{
-    node::{Context, Kept, NodeError},
+    node::{Context, NodeError},
     nodes::{
         args::{Args, map, text_of},
         code::{Generator, Sink, Streamed, Types, factory},
@@ -28,10 +28,9 @@ const MAX_PATTERN: usize = 1_000;
 /// Largest compiled pattern, in bytes.
 const MAX_REGEX: usize = 1 << 20;
 
-const FOLDERS: [(&str, Folder); 4] = [
+const FOLDERS: [(&str, Folder); 3] = [
     ("lib.os.ListFiles", Folder::Files),
     ("nodetool.document.ListDocuments", Folder::Documents),
-    ("nodetool.image.LoadImageFolder", Folder::Images),
     ("nodetool.text.LoadTextFolder", Folder::Texts),
 ];
 /// All types of this part.
@@ -135,7 +134,6 @@ fn listed(
 enum Folder {
     Files,
     Documents,
-    Images,
     Texts,
 }
 impl Folder {
@@ -151,7 +149,6 @@ impl Folder {
         match self {
             Self::Files => ("file", None, "files", None),
             Self::Documents => ("document", None, "documents", None),
-            Self::Images => ("image", Some("path"), "images", None),
             Self::Texts => ("text", Some("path"), "texts", Some("paths")),
         }
     }
@@ -215,20 +212,10 @@ impl Folder {
         match self {
             Self::Files => Ok(workspace.shown(&file).into()),
             Self::Documents => Ok(document(&file).into()),
-            Self::Images | Self::Texts => {
+            Self::Texts => {
                 let (workspace, path) = (workspace.clone(), file.display().to_string());
                 let bytes = blocking(ctx, move || workspace.read("folder", &path, MAX_CONTENT)).await?;
-                if self == Self::Texts {
-                    return Ok(String::from_utf8_lossy(&bytes).into_owned().into());
-                }
-                let name = file.file_name().unwrap_or_default().to_string_lossy();
-                let kept = Kept {
-                    kind: "image".to_owned(),
-                    name: name.into_owned(),
-                    mime_type: String::new(),
-                    bytes: bytes.into(),
-                };
-                Ok(ctx.services.keep(ctx, kept).await?.into())
+                Ok(String::from_utf8_lossy(&bytes).into_owned().into())
             }
         }
     }
@@ -284,11 +271,7 @@ mod tests {
                 json!({"texts": ["two"], "paths": ["a/b/2.md"]})
             ]
         );
-        let mut node = Node::in_folder("nodetool.image.LoadImageFolder", folder.path());
-        let inputs = json!({"folder": "a", "extensions": [".txt"]});
-        let frames = node.frames(inputs).await.expect("frames");
-        assert_eq!(frames[0]["path"], "a/1.txt");
-        assert_eq!(frames[0]["image"]["type"], "image");
+        let mut node = Node::in_folder("nodetool.text.LoadTextFolder", folder.path());
         let error = node
             .frames(json!({"folder": "../.."}))
             .await

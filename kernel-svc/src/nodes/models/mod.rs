@@ -52,6 +52,11 @@ pub(super) fn types() -> Types {
     types
 }
 
+/// What a type does, for where its line in the catalog does not say it.
+pub(super) fn about(node_type: &str) -> Option<&'static str> {
+    capabilities::about(node_type)
+}
+
 /// The code of a type that yields frames, for tests.
 #[cfg(test)]
 pub(super) fn generator(node_type: &str) -> Option<Box<dyn super::code::Generator>> {

@@ -1,7 +1,7 @@
 //! Types that have no code of their own: those that only call a model of a provider, driven by their line in the catalog,
 //! and those that need something from outside.
 //!
-//! What lives here: telling the two apart ([`fill`]), and one implementation of each. What does not: types with code, which
+//! What lives here: telling the two apart ([`register`]), and one implementation of each. What does not: types with code, which
 //! always win, and workers, whose declaration of a type wins over what is here.
 
 mod capability;
@@ -31,29 +31,22 @@ const PROVIDERS: &[&str] = &[
     "xai",
 ];
 
-/// Registers all types that are not registered yet.
-pub(super) fn fill<'a>(registry: &mut Registry, types: impl Iterator<Item = &'a NodeMeta>) {
-    let missing: Vec<&NodeMeta> = types
-        .filter(|meta| registry.meta(&meta.node_type).is_none())
-        .collect();
-    for meta in missing {
-        let mut meta = meta.clone();
-        meta.runner = runner(&meta);
-        if meta.description.is_empty() {
-            meta.description = describe(&meta);
-        }
-        let known = Arc::new(meta.clone());
-        registry.register(
-            meta,
-            Arc::new(move || -> Box<dyn Executor> {
-                let meta = Arc::clone(&known);
-                match meta.runner {
-                    Runner::Provider => Box::new(provider::Call(meta)),
-                    Runner::Connector | Runner::BuiltIn => Box::new(connector::Missing(meta)),
-                }
-            }),
-        );
+/// Registers a type that has no code.
+pub(super) fn register(registry: &mut Registry, meta: &NodeMeta) {
+    let mut meta = meta.clone();
+    meta.runner = runner(&meta);
+    if meta.description.is_empty() {
+        meta.description = describe(&meta);
     }
+    let known = Arc::new(meta.clone());
+    let factory = move || -> Box<dyn Executor> {
+        let meta = Arc::clone(&known);
+        match meta.runner {
+            Runner::Provider => Box::new(provider::Call(meta)),
+            Runner::Connector | Runner::BuiltIn => Box::new(connector::Missing(meta)),
+        }
+    };
+    registry.register(meta, Arc::new(factory));
 }
 
 /// A model gives something for whole inputs; what reads a live stream is a session, which no single call is.

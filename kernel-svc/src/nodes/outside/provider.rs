@@ -13,7 +13,7 @@ use super::{
     capability::{Given, capability},
     provider_of,
 };
-use crate::node::{Context, Executor, GenerationCall, NodeError, NodeMeta, Offers, OnlyProgress};
+use crate::node::{Context, Executor, GenerationCall, InputMeta, NodeError, NodeMeta, Offers, OnlyProgress};
 
 /// Inputs whose text says what to make, the most usual name first.
 const PROMPTS: &[&str] = &[
@@ -125,13 +125,34 @@ fn prompt(meta: &NodeMeta, args: Args<'_>) -> String {
     let free = meta
         .inputs
         .iter()
-        .filter(|input| input.ty == "str" && input.values.is_empty() && input.name != "model")
+        .filter(|input| is_words(input))
         .filter(|input| !SYSTEMS.contains(&input.name.as_str()) && !input.name.contains("negative"))
         .map(|input| text(&input.name));
     usual
         .chain(free)
         .find(|text| !text.trim().is_empty())
         .unwrap_or_default()
+}
+/// The first list that says something: the texts of its items, or all of it.
+fn lines(args: Args<'_>) -> Option<String> {
+    let list = args
+        .0
+        .values()
+        .find(|value| value.as_list().is_some_and(|items| !items.is_empty()))?;
+    let texts = list.as_list().unwrap_or_default().iter();
+    let texts: Vec<String> = texts
+        .filter_map(|item| Some(item.get("text")?.as_str()?.to_owned()))
+        .collect();
+    Some(if texts.is_empty() {
+        json_of(list).to_string()
+    } else {
+        texts.join("\n")
+    })
+}
+/// Whether words of a user go into an input.
+fn is_words(input: &InputMeta) -> bool {
+    let free = input.ty == "str" || (input.ty.starts_with("list") && !input.ty.contains("image"));
+    free && input.values.is_empty() && input.name != "model"
 }
 /// The input that a prompt would come from, for errors.
 fn prompt_name(meta: &NodeMeta) -> &str {
@@ -143,6 +164,18 @@ fn making(meta: &NodeMeta, args: Args<'_>, capability: &str) -> Result<Map, Node
     let mut params = stated(args, &["model"]);
     let prompt = prompt(meta, args);
     let from_text = capability.starts_with("text_to_");
+    let prompt = if prompt.is_empty() && from_text {
+        lines(args).unwrap_or_default()
+    } else {
+        prompt
+    };
+    // A model that takes no words at all is asked by its name.
+    let wordless = !meta.inputs.iter().any(|input| is_words(input));
+    let prompt = if prompt.is_empty() && from_text && wordless {
+        meta.title.clone()
+    } else {
+        prompt
+    };
     if from_text && prompt.trim().is_empty() {
         return Err(missing(prompt_name(meta), "there is nothing to go by"));
     }
@@ -241,7 +274,7 @@ mod tests {
     };
 
     fn picture() -> Json {
-        json!({"type": "image", "uri": "asset://a1"})
+        json!({"type": "image", "uri": "asset://a1", "asset_id": null, "data": null})
     }
 
     #[rstest]
