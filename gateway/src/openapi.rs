@@ -7,7 +7,9 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-use crate::rest::{assets, check, content, costs, generations, jobs, models, nodes, probes, storage};
+use crate::rest::{
+    assets, check, content, costs, escalations, generations, jobs, models, nodes, probes, storage,
+};
 use crate::sse;
 
 /// What the annotations of the handlers do not say.
@@ -39,6 +41,7 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .routes(routes!(jobs::run, jobs::list))
         .routes(routes!(jobs::get))
         .routes(routes!(jobs::cancel))
+        .routes(routes!(escalations::decide))
         .routes(routes!(sse::events))
         .routes(routes!(generations::list))
         .routes(routes!(generations::get))

@@ -4,6 +4,7 @@ pub(crate) mod assets;
 pub(crate) mod check;
 pub(crate) mod content;
 pub(crate) mod costs;
+pub(crate) mod escalations;
 pub(crate) mod generations;
 pub(crate) mod graph;
 pub(crate) mod jobs;

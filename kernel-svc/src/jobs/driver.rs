@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::{
-    Admission, Store, Ticket, is_terminal, status_of,
+    Admission, Store, Ticket,
+    escalations::Escalations,
+    is_terminal, status_of,
     store::{NewJob, to_proto},
 };
 use crate::{
@@ -45,6 +47,7 @@ pub struct Jobs {
     pub(super) clock: Clock,
     pub(super) instance: Arc<str>,
     pub(super) settings: Arc<Settings>,
+    pub(super) escalations: Escalations,
     admission: Admission,
     running: Arc<DashMap<String, CancellationToken>>,
     tasks: Tasks,
@@ -77,6 +80,7 @@ impl Jobs {
             instance: deps.instance.to_string().into(),
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
             settings: Arc::new(settings),
+            escalations: Escalations::default(),
             running: Arc::default(),
             tasks: deps.tasks.clone(),
         }
@@ -285,7 +289,7 @@ impl Jobs {
             workflow_id: row.workflow_id.as_deref().map(Into::into),
             graph,
             params,
-            options: self.engine_options(options),
+            options: self.engine_options(&row.job_key, options),
             registry: Arc::clone(&self.registry),
             services: Arc::new(JobServices::new(self.clients.clone(), caller)),
             events,
@@ -322,11 +326,13 @@ impl Jobs {
             row.last_seq,
         )
     }
-    fn engine_options(&self, options: &RunOptions) -> run::RunOptions {
+    fn engine_options(&self, job_key: &str, options: &RunOptions) -> run::RunOptions {
         let buffer_limit = usize::try_from(options.buffer_limit)
             .ok()
             .filter(|limit| *limit > 0);
+        let supervisor = options.supervised.then(|| self.escalations.supervisor(job_key));
         run::RunOptions {
+            supervision: run::Supervision(supervisor),
             strict: options.strict,
             buffer_limit,
             cancel_grace: self.settings.cancel_grace,
@@ -350,6 +356,10 @@ impl Jobs {
         if let Some(token) = self.running.get(job_key) {
             token.cancel();
         }
+    }
+    /// Whether this process drives a run.
+    pub(super) fn drives(&self, job_key: &str) -> bool {
+        self.running.contains_key(job_key)
     }
     /// Keys of the runs that this process drives.
     pub(super) fn driven(&self) -> Vec<String> {

@@ -4,6 +4,7 @@
 
 mod admission;
 mod driver;
+mod escalations;
 mod recovery;
 mod store;
 

@@ -12,6 +12,7 @@ use atelier_proto::{
     value::{Map, Value},
 };
 
+use super::supervision;
 use crate::event::{Event, NodeLabel, Note};
 
 /// Longest text of an error that goes out, in characters.
@@ -73,6 +74,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 queue_position: None,
                 message: None,
                 issues,
+                interventions: Vec::new(),
             }))]
         }
         Event::Node {
@@ -168,6 +170,11 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 counter,
             }))]
         }
+        Event::Supervision {
+            node,
+            escalation,
+            decision,
+        } => vec![kept(supervision::frame(&node, &escalation, decision))],
         Event::Note { node, note } => vec![note_frame(&node, note)],
     }
 }

@@ -11,7 +11,11 @@ use crate::{
 /// Whether an event is for subscribers at all.
 pub(super) fn passes(event: &Event, registry: &Registry) -> bool {
     match event {
-        Event::Job { .. } | Event::Queued { .. } | Event::Edge { .. } | Event::Note { .. } => true,
+        Event::Job { .. }
+        | Event::Queued { .. }
+        | Event::Edge { .. }
+        | Event::Note { .. }
+        | Event::Supervision { .. } => true,
         Event::Node { node, .. } | Event::Artifact { node, .. } => !is_source(node),
         Event::Output { node, .. } => !is_source(node) && is_shown(node, registry),
     }
@@ -47,5 +51,7 @@ pub(super) fn detail_allows(frame: &Frame, options: &RunOptions) -> bool {
         | Frame::LogUpdate(_)
         | Frame::Prediction(_)
         | Frame::Chunk(_) => !terminal_only,
+        // Whoever has to answer must hear the question.
+        Frame::SupervisorEscalation(_) | Frame::SupervisorDecision(_) => true,
     }
 }

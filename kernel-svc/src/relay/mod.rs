@@ -8,6 +8,7 @@ mod convert;
 mod filter;
 mod media;
 mod save;
+pub(crate) mod supervision;
 
 use std::{
     collections::HashMap,
@@ -21,7 +22,7 @@ use atelier_common::{
     db::GroupCommit,
 };
 use atelier_proto::{
-    kernel::v1::{JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
+    kernel::v1::{Intervention, JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
     time,
 };
 use futures_util::{StreamExt, stream};
@@ -44,6 +45,8 @@ use media::KnownMedia;
 pub const BATCH: usize = 512;
 /// Artifacts of one run whose media are saved at the same time at most.
 const SAVES: usize = 4;
+/// Interventions that the last event of a run lists.
+const MAX_INTERVENTIONS: usize = 1_000;
 
 /// Which run a relay works for.
 #[derive(Debug, Clone)]
@@ -73,6 +76,8 @@ pub struct Relay {
     committed: HashMap<(Arc<str>, String), i64>,
     known: KnownMedia,
     output_shown: bool,
+    /// What a supervisor changed; the first of them.
+    interventions: Vec<Intervention>,
     ended: bool,
 }
 
@@ -124,6 +129,7 @@ impl Relay {
             committed: HashMap::new(),
             known: KnownMedia::default(),
             output_shown: false,
+            interventions: Vec::new(),
             ended: false,
         }
     }
@@ -210,10 +216,16 @@ impl Relay {
         let elapsed = self.started.elapsed();
         let patch = job_patch(&event, self.clock.now().timestamp_micros());
         self.ended = patch.as_ref().is_some_and(JobPatch::ends);
-        for Converted { frame, kept } in
+        self.note_intervention(&event);
+        for Converted { mut frame, kept } in
             convert::frames(event, artifact.as_ref().map(|commit| commit.idx), elapsed)
         {
             self.output_shown |= matches!(frame, Frame::OutputUpdate(_));
+            if let Frame::JobUpdate(update) = &mut frame
+                && self.ended
+            {
+                update.interventions = std::mem::take(&mut self.interventions);
+            }
             pending.push(Pending {
                 frame,
                 kept,
@@ -228,6 +240,19 @@ impl Relay {
             if patch.is_some() {
                 last.patch = patch;
             }
+        }
+    }
+    /// Remembers what a supervisor changed, for the last event of the run.
+    fn note_intervention(&mut self, event: &Event) {
+        if let Event::Supervision {
+            escalation,
+            decision: Some(decision),
+            ..
+        } = event
+            && self.interventions.len() < MAX_INTERVENTIONS
+        {
+            self.interventions
+                .extend(supervision::intervention(escalation, decision));
         }
     }
     /// Gives an artifact its index.

@@ -19,6 +19,7 @@ use super::{
     lineage::Lineage,
     options::RunOptions,
     probe::Probe,
+    supervise::Desk,
     waiters::Waiters,
 };
 use crate::{
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub opened: Vec<Mutex<Vec<Lineage>>>,
     pub waiters: Waiters,
     pub probe: Option<Arc<dyn Probe>>,
+    /// Where failures are asked about, in a supervised run.
+    pub desk: Option<Desk>,
     pub started: Instant,
 }
 

@@ -19,6 +19,7 @@ mod result;
 mod routing;
 mod runner;
 mod scheduler;
+pub mod supervise;
 mod waiters;
 
 pub use frames::Frames;
@@ -26,7 +27,7 @@ pub use handle::{RunError, RunHandle};
 pub use inbox::Envelope;
 pub use io::{Group, Inputs, Outputs};
 pub use lineage::{Lineage, Token};
-pub use options::RunOptions;
+pub use options::{RunOptions, Supervision};
 pub use probe::Probe;
 pub use result::{RunResult, Suspension};
 pub use runner::{RunSpec, run, start};

@@ -1,6 +1,8 @@
 //! How a run is to behave.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::supervise::Supervisor;
 
 /// Options of a run.
 #[derive(Debug, Clone)]
@@ -19,6 +21,20 @@ pub struct RunOptions {
     /// How long a run may stand still, with everybody waiting for somebody else and nothing to come from
     /// outside, before it fails. Default 10 seconds.
     pub stall_timeout: Duration,
+    /// Who is asked what to do when node code fails. Default nobody: failures stand.
+    pub supervision: Supervision,
+}
+/// Who supervises a run.
+#[derive(Clone, Default)]
+pub struct Supervision(pub Option<Arc<dyn Supervisor>>);
+impl fmt::Debug for Supervision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "supervised"
+        } else {
+            "unsupervised"
+        })
+    }
 }
 impl Default for RunOptions {
     fn default() -> Self {
@@ -29,6 +45,7 @@ impl Default for RunOptions {
             max_pending_keys: 10_000,
             max_pending_messages_per_key: 10_000,
             stall_timeout: Duration::from_secs(10),
+            supervision: Supervision::default(),
         }
     }
 }

@@ -137,7 +137,14 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     if cancel.is_cancelled() {
         return RunResult::of(JobStatus::Cancelled);
     }
-    let core = Arc::new(build::core(prepared.plan, options, events, &cancel, probe));
+    let core = Arc::new(build::core(
+        prepared.plan,
+        options,
+        events,
+        &cancel,
+        probe,
+        &params,
+    ));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
     let build::Made {
         actors,

@@ -11,4 +11,6 @@ mod relay_media;
 mod rows;
 mod scene;
 mod service;
+mod service_deep;
 mod service_queue;
+mod service_supervised;

@@ -189,6 +189,23 @@ impl JobService for Fakes {
         Err(tonic::Status::unimplemented("not scripted"))
     }
 
+    async fn decide_escalation(
+        &self,
+        request: Request<kernel::DecideEscalationRequest>,
+    ) -> Reply<kernel::DecideEscalationResponse> {
+        self.run_of(&request, &request.get_ref().job_id)?;
+        let kernel::DecideEscalationRequest {
+            escalation_id,
+            verdict,
+            ..
+        } = request.into_inner();
+        if escalation_id != "E" {
+            return Err(missing(reason::ESCALATION_NOT_FOUND));
+        }
+        self.verdicts.lock().expect("lock").extend(verdict);
+        Ok(Response::new(kernel::DecideEscalationResponse {}))
+    }
+
     async fn resume_job(
         &self,
         _request: Request<kernel::ResumeJobRequest>,

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use atelier_common::identity::caller;
 use atelier_proto::asset::v1::{self as asset, Asset};
 use atelier_proto::kernel::v1::job_event::Event;
-use atelier_proto::kernel::v1::{Issue, Job, JobEvent, JobStatus, JobUpdate, RunJobRequest};
+use atelier_proto::kernel::v1::{Issue, Job, JobEvent, JobStatus, JobUpdate, RunJobRequest, Verdict};
 use atelier_proto::reason::{self, Problem};
 use atelier_proto::tracker::v1::{self as tracker, CostSummary, Generation};
 use tokio::sync::watch;
@@ -56,6 +56,8 @@ pub struct World {
     pub breaks_after: Mutex<Option<usize>>,
     pub started: Mutex<u32>,
     pub issues: Mutex<Vec<Issue>>,
+    /// Answers to the question `E`.
+    pub verdicts: Mutex<Vec<Verdict>>,
     pub assets: Mutex<BTreeMap<String, Stored>>,
     pub rows: Mutex<Vec<Generation>>,
     pub costs: Mutex<CostSummary>,

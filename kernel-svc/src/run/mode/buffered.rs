@@ -5,7 +5,6 @@ use crate::{
     node::NodeError,
     run::{
         actor::Actor,
-        cancel::call,
         routing::{Origin, scalars},
     },
 };
@@ -13,17 +12,19 @@ use crate::{
 impl Actor {
     pub(super) async fn invoke_buffered(&mut self, invocation: Invocation) -> Result<(), NodeError> {
         let Invocation {
+            key,
             lineage,
             sources,
             inputs,
             name,
             driven,
-            ..
         } = invocation;
         let silent = self.node.node.is_constant();
         let properties = if silent { None } else { scalars(&inputs) };
-        let code = self.exec.process(inputs, &self.ctx);
-        let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        let Some(mut outputs) = self.process(inputs, &key, &name).await? else {
+            self.emitter.skip(&key, true);
+            return Ok(());
+        };
         self.emitter
             .route(
                 &mut outputs,

@@ -9,7 +9,6 @@ use crate::{
     node::NodeError,
     run::{
         actor::Actor,
-        cancel::call,
         inbox::{Inbox, Item, Taken},
         lineage::Lineage,
         routing::Origin,
@@ -80,8 +79,10 @@ impl Actor {
         inputs.extend(layers.map(|(name, value)| (name.clone(), value.clone())));
         self.complete_inputs(&mut inputs)?;
         let name = self.begin(&Lineage::default(), ordinal);
-        let code = self.exec.process(inputs, &self.ctx);
-        let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        let Some(mut outputs) = self.process(inputs, &Lineage::default(), &name).await? else {
+            self.emitter.skip(&Lineage::default(), true);
+            return Ok(Map::new());
+        };
         let origin = Origin {
             lineage: &Lineage::default(),
             sources: &[],

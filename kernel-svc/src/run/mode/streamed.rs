@@ -6,7 +6,13 @@ use atelier_proto::value::Map;
 use super::keyed::Invocation;
 use crate::{
     node::NodeError,
-    run::{actor::Actor, cancel::call, frames::Frames, routing::scalars},
+    run::{
+        actor::Actor,
+        cancel::call,
+        frames::Frames,
+        routing::scalars,
+        supervise::{Effect, Failed, Shape, Tries},
+    },
 };
 
 impl Actor {
@@ -15,30 +21,52 @@ impl Actor {
             key,
             lineage,
             sources,
-            inputs,
+            mut inputs,
             name,
             driven,
         } = invocation;
         let properties = scalars(&inputs);
-        let mut frames = Frames {
-            emitter: &mut self.emitter,
-            lineage: &lineage,
-            sources: &sources,
-            invocation: &name,
-            properties: properties.clone(),
-            merged: Map::new(),
-            uncommitted: Map::new(),
-            artifacts: 0,
+        let mut tries = Tries::new(&self.core, &inputs);
+        let (merged, uncommitted, artifacts, cut) = loop {
+            let mut frames = Frames {
+                emitter: &mut self.emitter,
+                lineage: &lineage,
+                sources: &sources,
+                invocation: &name,
+                properties: properties.clone(),
+                merged: Map::new(),
+                uncommitted: Map::new(),
+                artifacts: 0,
+            };
+            let code = self.exec.stream(inputs, &mut frames, &self.ctx);
+            let outcome = call(&self.cancel, self.core.options.cancel_grace, code).await;
+            let Frames {
+                merged,
+                uncommitted,
+                artifacts,
+                ..
+            } = frames;
+            let Err(error) = outcome else {
+                break (merged, uncommitted, artifacts, false);
+            };
+            let failed = Failed {
+                shape: Shape::Frames,
+                key: &key,
+                name: &name,
+                emitted: !merged.is_empty() || self.emitter.has_completed(),
+            };
+            match self.consult(error, &mut tries, failed).await? {
+                Effect::Again(again) => inputs = again,
+                Effect::Cut => break (merged, uncommitted, artifacts, true),
+                Effect::Nothing | Effect::Instead(_) => {
+                    self.emitter.skip(&key, true);
+                    return Ok(());
+                }
+            }
         };
-        let code = self.exec.stream(inputs, &mut frames, &self.ctx);
-        call(&self.cancel, self.core.options.cancel_grace, code).await?;
-        let Frames {
-            merged,
-            uncommitted,
-            artifacts,
-            ..
-        } = frames;
-        if artifacts == 0 {
+        if cut {
+            // What went out stays; a stream that was cut off is no artifact.
+        } else if artifacts == 0 {
             self.emitter.commit(merged, &name, properties).await;
         } else if !uncommitted.is_empty() {
             self.emitter.commit(uncommitted, &name, properties).await;

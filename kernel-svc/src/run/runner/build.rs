@@ -19,6 +19,7 @@ use super::super::{
     mode::external::External,
     options::RunOptions,
     probe::Probe,
+    supervise::{Desk, secrets},
     waiters::Waiters,
 };
 use crate::{
@@ -44,7 +45,12 @@ pub(super) fn core(
     events: EventSender,
     cancel: &CancellationToken,
     probe: Option<Arc<dyn Probe>>,
+    params: &Map,
 ) -> Core {
+    let desk = options.supervision.0.clone().map(|supervisor| {
+        let nodes = plan.nodes.iter().map(|node| &node.label.id);
+        Desk::new(supervisor, secrets(&plan, params), nodes)
+    });
     let activity = Arc::new(Activity::default());
     let inbox = |node: &Arc<PlanNode>| {
         let handles = node.facts.handles.iter().map(|handle| handle.edges.len());
@@ -65,6 +71,7 @@ pub(super) fn core(
         opened: plan.roots.iter().map(|_| Mutex::default()).collect(),
         waiters: Waiters::default(),
         probe,
+        desk,
         started: Instant::now(),
         activity,
         plan,
