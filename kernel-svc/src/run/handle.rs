@@ -115,12 +115,14 @@ impl RunHandle {
             self.0.news.notified().await;
         }
     }
-    /// Whether anything can come in while it runs: it has inputs that stay open, or controlled nodes.
+    /// Whether anything can come in while it runs: it has inputs, triggers or controlled nodes.
     #[must_use]
     pub fn takes_inputs(&self) -> bool {
         self.0.started.get().is_some_and(|started| {
-            let controlled = |node: &Arc<crate::graph::plan::PlanNode>| node.node.flags.controlled;
-            !started.externals.is_empty() || started.core.plan.nodes.iter().any(controlled)
+            let takes = |node: &Arc<crate::graph::plan::PlanNode>| {
+                node.node.flags.controlled || node.node.meta.trigger
+            };
+            !started.externals.is_empty() || started.core.plan.nodes.iter().any(takes)
         })
     }
     /// Cancels the run; valid at any time, also before it started.

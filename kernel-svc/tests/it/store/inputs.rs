@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use atelier_common::testkit::{engines, until};
-use atelier_kernel::settings::Settings;
+use atelier_kernel::{entity::jobs, settings::Settings};
 use atelier_proto::{
-    kernel::v1::{JobStatus, PushInputRequest, SendControlRequest},
+    common::v1::MapValue,
+    kernel::v1::{JobStatus, PushInputRequest, ResumeJobRequest, SendControlRequest},
     value::{Map, Value},
 };
+use prost::Message;
+use sea_orm::{EntityTrait, sea_query::Expr};
 use serde_json::{Value as Json, json};
 use tonic::{Code, Status};
 
@@ -160,5 +163,54 @@ async fn g_4_what_was_pushed_and_sent_is_there_after_the_process_died() {
         );
         // The event of the first process is no second artifact: `up`, `all` and `out` made one each.
         assert_eq!(after.get("j").await.artifact_count, 3);
+    }
+}
+
+async fn resume(up: &Up, user: &str) -> Result<JobStatus, Status> {
+    let request = ResumeJobRequest {
+        job_id: "j".to_owned(),
+        state: None,
+    };
+    let answer = up.client().resume_job(up.by(user, request)).await?.into_inner();
+    Ok(answer.job.unwrap().status())
+}
+#[tokio::test]
+async fn k_224_a_suspended_run_goes_on_when_it_is_resumed_and_only_then() {
+    for db in engines().await {
+        let before = Up::new(&db, Settings::default(), provider()).await;
+        before.run("j", &listening()).await.unwrap();
+        push(&before, "mic", "1", Some("a")).await.unwrap();
+        let running = resume(&before, "1").await.unwrap_err();
+        assert_eq!(running.code(), Code::FailedPrecondition, "{running}");
+        // What a node that waits for something outside leaves behind.
+        let state: Map = [("step".to_owned(), Value::Int(2))].into_iter().collect();
+        let waits: Map = [
+            ("node_id".to_owned(), Value::from("up")),
+            ("state".to_owned(), Value::map(state)),
+        ]
+        .into_iter()
+        .collect();
+        before.stop().await;
+        let tx = db.begin().await.unwrap();
+        jobs::Entity::update_many()
+            .col_expr(jobs::Column::Status, Expr::value("suspended"))
+            .col_expr(
+                jobs::Column::Suspension,
+                Expr::value(Some(MapValue::from(&waits).encode_to_vec())),
+            )
+            .exec(&*tx)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        let after = before.successor(&db, provider()).await;
+        assert_eq!(after.get("j").await.status(), JobStatus::Suspended, "nobody takes it up");
+        assert_eq!(resume(&after, "2").await.unwrap_err().code(), Code::NotFound);
+        assert_eq!(resume(&after, "1").await.unwrap(), JobStatus::Running, "{}", db.engine());
+        push(&after, "mic", "2", Some("b")).await.unwrap();
+        push(&after, "mic", "3", None).await.unwrap();
+        assert_eq!(
+            heard(&after).await,
+            Value::list(vec![Value::list(vec!["a".into(), "b".into()])])
+        );
     }
 }

@@ -63,6 +63,11 @@ impl Up {
         };
         Self::with(db, Settings::default(), provider, deps).await
     }
+    /// Stops it as a process that ends well would, and waits until it has given its runs up.
+    pub async fn stop(&self) {
+        self.deps.tasks.stop();
+        self.deps.tasks.drain(Duration::from_secs(20)).await;
+    }
     pub fn client(&self) -> JobServiceClient<Transport> {
         self.client.clone()
     }
