@@ -8,7 +8,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::rest::{
-    assets, check, content, costs, field, files, generations, jobs, models, nodes, probes, reach, storage,
+    assets, check, content, costs, escalations, field, files, generations, jobs, models, nodes, probes, reach, storage,
     versions, workflows,
 };
 use crate::sse;
@@ -54,6 +54,7 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .routes(routes!(versions::restore))
         .routes(routes!(files::import))
         .routes(routes!(files::export))
+        .routes(routes!(escalations::decide))
         .routes(routes!(sse::events))
         .routes(routes!(generations::list))
         .routes(routes!(generations::get))

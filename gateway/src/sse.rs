@@ -51,7 +51,7 @@ pub(crate) struct EventList {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EventFrame {
     /// `job_update`, `node_update`, `generation_complete`, `output_update`, `edge_update`, `node_progress`,
-    /// `log_update`, `prediction` or `chunk`; readers ignore others.
+    /// `log_update`, `prediction`, `chunk`, `supervisor_escalation` or `supervisor_decision`; readers ignore others.
     #[schema(example = "node_update")]
     r#type: String,
     /// The run.

@@ -63,6 +63,9 @@ pub enum Error {
     /// The run does not go on.
     #[error("job {0} is not running")]
     JobNotRunning(String),
+    /// The run does not wait for this answer.
+    #[error("escalation {0} not found")]
+    EscalationNotFound(String),
     /// The run is not suspended.
     #[error("job {0} is not suspended")]
     JobNotSuspended(String),
@@ -127,6 +130,7 @@ impl Error {
             Self::MalformedGraph(_) => (Code::InvalidArgument, reason::MALFORMED_GRAPH),
             Self::JobIdUsed(_) => (Code::AlreadyExists, reason::JOB_ID_USED),
             Self::JobNotRunning(_) => (Code::FailedPrecondition, reason::JOB_NOT_RUNNING),
+            Self::EscalationNotFound(_) => (Code::NotFound, reason::ESCALATION_NOT_FOUND),
             Self::JobNotSuspended(_) => (Code::FailedPrecondition, reason::JOB_NOT_SUSPENDED),
             Self::InputFinished(_) => (Code::FailedPrecondition, reason::INPUT_FINISHED),
             Self::NodeFailed { .. } => (Code::Aborted, reason::NODE_FAILED),
@@ -151,6 +155,7 @@ impl From<Error> for Status {
             | Error::Fenced(id)
             | Error::JobNotRunning(id)
             | Error::JobNotSuspended(id) => problem = problem.with("job_id", id),
+            Error::EscalationNotFound(id) => problem = problem.with("escalation_id", id),
             Error::InputFinished(input) => problem = problem.with("input", input),
             Error::NodeFailed { node, message: _ } => problem = problem.with("node_id", node),
             Error::WorkflowNotFound(id) | Error::WorkflowIdUsed(id) => {

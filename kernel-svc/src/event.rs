@@ -9,7 +9,13 @@ use atelier_proto::{
 };
 use tokio::sync::mpsc;
 
-use crate::{node::NodeError, run::Suspension};
+use crate::{
+    node::NodeError,
+    run::{
+        Suspension,
+        supervise::{Account, Decision, Escalation},
+    },
+};
 
 /// One bare event of a run.
 #[derive(Debug, Clone)]
@@ -95,6 +101,15 @@ pub enum Event {
         /// Values so far.
         counter: Option<i64>,
     },
+    /// In a supervised run: an invocation failed and somebody is asked, or has decided.
+    Supervision {
+        /// The node.
+        node: Arc<NodeLabel>,
+        /// The question.
+        escalation: Arc<Escalation>,
+        /// What was decided; `None` with the question itself.
+        decision: Option<Decision>,
+    },
     /// Something that node code said.
     Note {
         /// The node.
@@ -156,6 +171,8 @@ pub type EventSender = mpsc::Sender<Event>;
 pub struct NoteSink {
     label: Arc<NodeLabel>,
     events: Events,
+    /// In a supervised run: what the node's calls cost.
+    account: Option<Arc<Account>>,
 }
 #[derive(Clone)]
 enum Events {
@@ -167,16 +184,43 @@ impl NoteSink {
     #[must_use]
     pub fn new(label: Arc<NodeLabel>, events: EventSender) -> Self {
         let events = Events::Kept(events);
-        Self { label, events }
+        Self {
+            label,
+            events,
+            account: None,
+        }
     }
     /// A sink for the notes of a node of a run that goes on.
     #[must_use]
     pub fn of_run(label: Arc<NodeLabel>, events: mpsc::WeakSender<Event>) -> Self {
         let events = Events::OfRun(events);
-        Self { label, events }
+        Self {
+            label,
+            events,
+            account: None,
+        }
+    }
+    /// Keeps an account of the node's calls.
+    pub(crate) fn supervised(mut self, supervised: bool) -> Self {
+        self.account = supervised.then(Arc::default);
+        self
+    }
+    /// What the node's calls cost, in a supervised run.
+    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
+        self.account.as_ref()
+    }
+    /// Remembers outputs that the node has at hand should its invocation fail: whoever supervises the run may take them.
+    /// Forgotten at the next attempt.
+    pub fn propose(&self, outputs: Map) {
+        if let Some(account) = &self.account {
+            account.propose(outputs);
+        }
     }
     /// Sends a note; waits while the relay is behind; a closed relay is not the node's concern.
     pub async fn send(&self, note: Note) {
+        if let (Some(account), Note::Prediction(generation)) = (&self.account, &note) {
+            account.note(generation);
+        }
         let events = match &self.events {
             Events::Kept(events) => Some(events.clone()),
             Events::OfRun(events) => events.upgrade(),

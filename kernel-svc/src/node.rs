@@ -382,6 +382,11 @@ impl Context {
     pub async fn note(&self, note: Note) {
         self.notes.send(note).await;
     }
+    /// Remembers outputs that the node has at hand should its invocation fail: in a supervised run they may be taken for
+    /// its result, when every output that the node declares is there and of its type.
+    pub fn propose(&self, outputs: Map) {
+        self.notes.propose(outputs);
+    }
     /// Calls a provider through the seam and waits for the outcome. Pieces of a stream and progress go to `pieces`.
     ///
     /// Cancel safe in this sense: when the run is cancelled the generation is cancelled too, and its end is awaited.

@@ -41,6 +41,8 @@ reasons! {
     JOB_ID_USED;
     /// The run does not go on.
     JOB_NOT_RUNNING;
+    /// No such question of the run, or it is answered.
+    ESCALATION_NOT_FOUND;
     /// The run is not suspended.
     JOB_NOT_SUSPENDED;
     /// The input of the run was finished before.

@@ -2,6 +2,7 @@
 //!
 //! Values are cheap to clone: texts, lists, maps and media are shared. Absent is a missing key; null is [`Value::Null`].
 
+mod depth;
 mod json;
 mod msgpack;
 mod wire;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use indexmap::IndexMap;
 
+pub use depth::{is_too_deep, is_value_too_deep};
 pub use json::{BytesForm, from_json, map_from_json, to_json};
 pub use msgpack::{MsgpackError, from_msgpack, to_msgpack};
 pub use wire::ValueError;

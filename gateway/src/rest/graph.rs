@@ -52,6 +52,9 @@ pub(crate) struct JobOptions {
     asset_persistence: Option<String>,
     /// Leftovers at the end fail the run. Default false.
     strict: Option<bool>,
+    /// Failed invocations wait for an answer (`POST /jobs/{id}/escalations/{escalation_id}`), a minute at most, before
+    /// they count. Default false.
+    supervised: Option<bool>,
 }
 
 /// Reads a body.
@@ -207,11 +210,12 @@ pub(crate) fn run_options(options: Json) -> Result<RunOptions, Error> {
         words::parse_asset_persistence,
         "auto, temporary",
     )?;
-    let strict = match take(&mut options, "strict") {
-        None => false,
-        Some(Json::Bool(strict)) => strict,
-        Some(_) => return Err(Error::field("options.strict", "must be true or false")),
+    let mut flag = |name: &str| match take(&mut options, name) {
+        None => Ok(false),
+        Some(Json::Bool(flag)) => Ok(flag),
+        Some(_) => Err(Error::field(format!("options.{name}"), "must be true or false")),
     };
+    let (strict, supervised) = (flag("strict")?, flag("supervised")?);
     if let Some(unknown) = options.keys().next() {
         return Err(Error::field(
             format!("options.{unknown}"),
@@ -223,6 +227,7 @@ pub(crate) fn run_options(options: Json) -> Result<RunOptions, Error> {
         asset_persistence: keep.unwrap_or_default().into(),
         strict,
         buffer_limit: 0,
+        supervised,
     })
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod content;
 pub(crate) mod costs;
 pub(crate) mod field;
 pub(crate) mod files;
+pub(crate) mod escalations;
 pub(crate) mod generations;
 pub(crate) mod graph;
 pub(crate) mod jobs;

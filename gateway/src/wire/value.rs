@@ -4,6 +4,7 @@
 //! Pure and idempotent: what comes out holds no [`Value::Media`], and going through again changes nothing.
 
 use atelier_proto::common::v1::MapValue;
+pub(crate) use atelier_proto::value::is_too_deep;
 use atelier_proto::value::{MEDIA_KINDS, Map, MediaRef, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -22,31 +23,6 @@ pub(crate) fn map_for(map: Option<MapValue>, user_id: &str) -> Option<Map> {
             None
         }
     }
-}
-
-/// Messages within messages that the decoder of contracts takes, less what stands around a value.
-const MAX_NESTED: usize = 80;
-
-/// Whether a map is nested deeper than messages between services can be.
-pub(crate) fn is_too_deep(map: &Map) -> bool {
-    let mut level: Vec<(&Value, usize)> = map.values().map(|value| (value, 3)).collect();
-    while let Some((value, depth)) = level.pop() {
-        if depth > MAX_NESTED {
-            return true;
-        }
-        match value {
-            Value::List(values) => level.extend(values.iter().map(|value| (value, depth + 2))),
-            Value::Map(map) => level.extend(map.values().map(|value| (value, depth + 3))),
-            Value::Media(media) => level.extend(media.extra.values().map(|value| (value, depth + 4))),
-            Value::Null
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Float(_)
-            | Value::Str(_)
-            | Value::Bytes(_) => {}
-        }
-    }
-    false
 }
 
 /// A value of the contracts as clients see it; null when it is not valid.

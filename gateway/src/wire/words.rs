@@ -2,7 +2,8 @@
 
 use atelier_proto::common::v1::Surface;
 use atelier_proto::kernel::v1::{
-    AssetPersistence, Disposition, EdgeStatus, EventDetail, JobStatus, NodeStatus, Severity,
+    AssetPersistence, DecidedBy, Disposition, EdgeStatus, EventDetail, JobStatus, NodeStatus, Severity,
+    SupervisorAction, VerdictScope,
 };
 use atelier_proto::tracker::v1::{
     CostGroup, GenerationStatus, OutputStatus, ProviderStatus, SubmissionStatus,
@@ -39,6 +40,57 @@ pub(crate) fn parse_job_status(word: &str) -> Option<JobStatus> {
         "suspended" => JobStatus::Suspended,
         _ => return None,
     })
+}
+
+/// The word of what is done about a failed invocation; an unknown one reads as fail.
+pub(crate) fn supervisor_action(action: i32) -> &'static str {
+    match SupervisorAction::try_from(action).unwrap_or_default() {
+        SupervisorAction::Retry => "retry",
+        SupervisorAction::Substitute => "substitute",
+        SupervisorAction::Skip => "skip",
+        SupervisorAction::EndStream => "end_stream",
+        SupervisorAction::Unspecified | SupervisorAction::Fail => "fail",
+    }
+}
+
+/// What is done about a failed invocation, by its word.
+pub(crate) fn parse_supervisor_action(word: &str) -> Option<SupervisorAction> {
+    Some(match word {
+        "retry" => SupervisorAction::Retry,
+        "substitute" => SupervisorAction::Substitute,
+        "skip" => SupervisorAction::Skip,
+        "end_stream" => SupervisorAction::EndStream,
+        "fail" => SupervisorAction::Fail,
+        _ => return None,
+    })
+}
+
+/// The word of what a verdict holds for.
+pub(crate) fn verdict_scope(scope: i32) -> &'static str {
+    match VerdictScope::try_from(scope).unwrap_or_default() {
+        VerdictScope::Unspecified | VerdictScope::Invocation => "invocation",
+        VerdictScope::Signature => "signature",
+    }
+}
+
+/// What a verdict holds for, by its word.
+pub(crate) fn parse_verdict_scope(word: &str) -> Option<VerdictScope> {
+    Some(match word {
+        "invocation" => VerdictScope::Invocation,
+        "signature" => VerdictScope::Signature,
+        _ => return None,
+    })
+}
+
+/// The word of who decided.
+pub(crate) fn decided_by(decided_by: i32) -> &'static str {
+    match DecidedBy::try_from(decided_by).unwrap_or_default() {
+        DecidedBy::Unspecified | DecidedBy::Default => "default",
+        DecidedBy::Agent => "agent",
+        DecidedBy::Sticky => "sticky",
+        DecidedBy::Bounds => "bounds",
+        DecidedBy::Kernel => "kernel",
+    }
 }
 
 /// The word of a node's state.

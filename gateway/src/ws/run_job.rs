@@ -119,6 +119,7 @@ fn options(request: &Request, temporary: bool) -> Result<RunOptions, Refusal> {
         asset_persistence: keep.into(),
         strict: false,
         buffer_limit: 0,
+        supervised: request.flag("supervise")?,
     })
 }
 

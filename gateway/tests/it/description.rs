@@ -42,6 +42,7 @@ async fn the_description_is_served_and_complete() {
         "/api/v1/jobs/{id}",
         "/api/v1/jobs/{id}/events",
         "/api/v1/jobs/{id}/cancel",
+        "/api/v1/jobs/{id}/escalations/{escalation_id}",
         "/api/v1/generations",
         "/api/v1/generations/{id}",
         "/api/v1/generations/{id}/cancel",

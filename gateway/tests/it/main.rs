@@ -16,6 +16,7 @@ mod commands;
 mod console;
 mod description;
 mod errors;
+mod escalations;
 mod events;
 mod fakes;
 mod frames;

@@ -5,11 +5,11 @@ use std::pin::Pin;
 use atelier_common::identity;
 use atelier_proto::{
     kernel::v1::{
-        CancelJobRequest, CancelJobResponse, CheckGraphRequest, CheckGraphResponse, GetJobRequest,
-        GetJobResponse, ListJobsRequest, ListJobsResponse, PushInputRequest, PushInputResponse,
-        ResumeJobRequest, ResumeJobResponse, RunJobRequest, RunJobResponse, SendControlRequest,
-        SendControlResponse, WatchJobRequest, WatchJobResponse, WatchStarted, job_service_server::JobService,
-        watch_job_response::Message,
+        CancelJobRequest, CancelJobResponse, CheckGraphRequest, CheckGraphResponse, DecideEscalationRequest,
+        DecideEscalationResponse, GetJobRequest, GetJobResponse, ListJobsRequest, ListJobsResponse,
+        PushInputRequest, PushInputResponse, ResumeJobRequest, ResumeJobResponse, RunJobRequest,
+        RunJobResponse, SendControlRequest, SendControlResponse, WatchJobRequest, WatchJobResponse,
+        WatchStarted, job_service_server::JobService, watch_job_response::Message,
     },
     value::Map,
 };
@@ -158,6 +158,21 @@ impl JobService for JobApi {
         Ok(Response::new(SendControlResponse {
             outputs: outputs.map(|outputs| (&outputs).into()),
         }))
+    }
+    async fn decide_escalation(
+        &self,
+        request: Request<DecideEscalationRequest>,
+    ) -> Result<Response<DecideEscalationResponse>, Status> {
+        let caller = identity::caller(&request)?;
+        let DecideEscalationRequest {
+            job_id,
+            escalation_id,
+            verdict,
+        } = request.into_inner();
+        self.jobs
+            .decide(&caller, &job_id, &escalation_id, verdict)
+            .await?;
+        Ok(Response::new(DecideEscalationResponse {}))
     }
     async fn resume_job(
         &self,

@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use atelier_proto::kernel::v1::Issue;
+use atelier_proto::{kernel::v1::Issue, value::is_value_too_deep};
 use serde_json::Value as Json;
 
 use super::{
@@ -137,6 +137,7 @@ pub fn load_lenient(
         }
         known
     });
+    raw.nodes.iter_mut().for_each(|node| forbid_depth(node, issues));
     if options.forbid_unknown_properties {
         raw.nodes
             .iter_mut()
@@ -232,6 +233,20 @@ fn migrate(raw: &mut RawGraph, migrations: &[Migration<'_>]) {
         if let Some((_, name)) = rename {
             (*name).clone_into(&mut edge.target_handle);
         }
+    }
+}
+
+/// A value that no message can carry would make the events of the run unreadable.
+fn forbid_depth(node: &mut RawNode, issues: &mut Vec<Issue>) {
+    for values in [&mut node.properties, &mut node.dynamic_properties] {
+        values.retain(|name, value| {
+            let deep = is_value_too_deep(value);
+            if deep {
+                let text = format!("the property {name} of node {} is nested too deeply", node.id);
+                issues.push(problem("graph.too_deep", &node.id, &node.node_type, name, text));
+            }
+            !deep
+        });
     }
 }
 

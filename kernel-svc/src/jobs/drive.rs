@@ -217,7 +217,7 @@ impl Drive {
             workflow_id: work.row.workflow_id.as_deref().map(Into::into),
             graph,
             params: work.params.clone(),
-            options: jobs.engine_options(&work.options),
+            options: jobs.engine_options(&work.row.job_key, &work.options),
             registry,
             services: Arc::new(
                 JobServices::new(jobs.clients.clone(), work.caller.clone())

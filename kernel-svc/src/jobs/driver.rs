@@ -12,6 +12,7 @@ use dashmap::DashMap;
 use super::{
     Admission, Parent, Store, Ticket,
     drive::{Running, Work},
+    escalations::Escalations,
     is_terminal,
     saved::Source,
     status_of,
@@ -45,6 +46,7 @@ pub struct Jobs {
     pub(super) clock: Clock,
     pub(super) instance: Arc<str>,
     pub(super) settings: Arc<Settings>,
+    pub(super) escalations: Escalations,
     pub(super) admission: Admission,
     pub(super) running: Arc<DashMap<String, Running>>,
     pub(super) data_dir: Arc<std::path::Path>,
@@ -80,6 +82,7 @@ impl Jobs {
             instance: deps.instance.to_string().into(),
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
             settings: Arc::new(settings),
+            escalations: Escalations::default(),
             running: Arc::default(),
             data_dir: deps.data_dir.as_path().into(),
             tasks: deps.tasks.clone(),
@@ -212,11 +215,13 @@ impl Jobs {
         });
         started.await.map_err(|_| Error::Died)?
     }
-    pub(super) fn engine_options(&self, options: &RunOptions) -> run::RunOptions {
+    pub(super) fn engine_options(&self, job_key: &str, options: &RunOptions) -> run::RunOptions {
         let buffer_limit = usize::try_from(options.buffer_limit)
             .ok()
             .filter(|limit| *limit > 0);
+        let supervisor = options.supervised.then(|| self.escalations.supervisor(job_key));
         run::RunOptions {
+            supervision: run::Supervision(supervisor),
             strict: options.strict,
             buffer_limit,
             cancel_grace: self.settings.cancel_grace,
@@ -239,6 +244,10 @@ impl Jobs {
         if let Some(running) = self.running.get(job_key) {
             running.cancel.cancel();
         }
+    }
+    /// Whether this process drives a run.
+    pub(super) fn drives(&self, job_key: &str) -> bool {
+        self.running.contains_key(job_key)
     }
     /// Keys of the runs that this process drives.
     pub(super) fn driven(&self) -> Vec<String> {

@@ -5,6 +5,7 @@
 mod admission;
 mod drive;
 mod driver;
+mod escalations;
 mod inputs;
 mod inside;
 mod leases;

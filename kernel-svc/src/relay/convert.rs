@@ -12,6 +12,7 @@ use atelier_proto::{
     value::{Map, Value},
 };
 
+use super::supervision;
 use crate::{
     event::{Event, NodeLabel, Note},
     run::Suspension,
@@ -79,6 +80,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 queue_position: None,
                 message: None,
                 issues,
+                interventions: Vec::new(),
             }))]
         }
         Event::Node {
@@ -175,6 +177,11 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 counter,
             }))]
         }
+        Event::Supervision {
+            node,
+            escalation,
+            decision,
+        } => vec![kept(supervision::frame(&node, &escalation, decision))],
         Event::Note { node, note } => vec![note_frame(&node, note)],
         // Kept for a later process only.
         Event::Frames { .. } => Vec::new(),

@@ -15,7 +15,8 @@ pub(super) fn passes(event: &Event, registry: &Registry) -> bool {
         | Event::Queued { .. }
         | Event::Edge { .. }
         | Event::Note { .. }
-        | Event::Frames { .. } => true,
+        | Event::Frames { .. }
+        | Event::Supervision { .. } => true,
         Event::Node { node, .. } | Event::Artifact { node, .. } => !is_source(node),
         Event::Output { node, .. } => !is_source(node) && is_shown(node, registry),
     }
@@ -51,5 +52,7 @@ pub(super) fn detail_allows(frame: &Frame, options: &RunOptions) -> bool {
         | Frame::LogUpdate(_)
         | Frame::Prediction(_)
         | Frame::Chunk(_) => !terminal_only,
+        // Whoever has to answer must hear the question.
+        Frame::SupervisorEscalation(_) | Frame::SupervisorDecision(_) => true,
     }
 }

@@ -41,6 +41,8 @@ impl KnownMedia {
             | Frame::LogUpdate(_)
             | Frame::Prediction(_)
             | Frame::Chunk(_)
+            | Frame::SupervisorEscalation(_)
+            | Frame::SupervisorDecision(_)
             | Frame::Gap(_) => {}
         }
     }

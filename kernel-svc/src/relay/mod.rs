@@ -9,6 +9,7 @@ mod filter;
 mod media;
 mod said;
 mod save;
+pub(crate) mod supervision;
 
 use std::{
     collections::HashMap,
@@ -23,7 +24,7 @@ use atelier_common::{
 };
 use atelier_proto::{
     common::v1::{ListValue, MapValue, Value as WireValue, value::Kind},
-    kernel::v1::{GenerationComplete, JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
+    kernel::v1::{GenerationComplete, Intervention, JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
     time,
     value::Value,
 };
@@ -50,6 +51,8 @@ pub const BATCH: usize = 512;
 const SAVES: usize = 4;
 /// Frames of one invocation that are kept for a later process, in bytes at most.
 const MAX_FRAMES_BYTES: usize = 8 * 1024 * 1024;
+/// Interventions that the last event of a run lists.
+const MAX_INTERVENTIONS: usize = 1_000;
 
 /// Which run a relay works for.
 #[derive(Debug, Clone)]
@@ -79,6 +82,8 @@ pub struct Relay {
     committed: HashMap<(Arc<str>, String), i64>,
     known: KnownMedia,
     output_shown: bool,
+    /// What a supervisor changed; the first of them.
+    interventions: Vec<Intervention>,
     ended: bool,
     /// What an earlier process said already.
     said: Said,
@@ -136,6 +141,7 @@ impl Relay {
             committed: HashMap::new(),
             known: KnownMedia::default(),
             output_shown: false,
+            interventions: Vec::new(),
             ended: false,
             said: Said::default(),
             unshown: HashMap::new(),
@@ -248,10 +254,16 @@ impl Relay {
         let elapsed = self.started.elapsed();
         let patch = job_patch(&event, self.clock.now().timestamp_micros());
         self.ended = patch.as_ref().is_some_and(JobPatch::ends);
-        for Converted { frame, kept } in
+        self.note_intervention(&event);
+        for Converted { mut frame, kept } in
             convert::frames(event, artifact.as_ref().map(|commit| commit.idx), elapsed)
         {
             self.output_shown |= matches!(frame, Frame::OutputUpdate(_));
+            if let Frame::JobUpdate(update) = &mut frame
+                && self.ended
+            {
+                update.interventions = std::mem::take(&mut self.interventions);
+            }
             pending.push(Pending {
                 frame,
                 kept,
@@ -266,6 +278,19 @@ impl Relay {
             if patch.is_some() {
                 last.patch = patch;
             }
+        }
+    }
+    /// Remembers what a supervisor changed, for the last event of the run.
+    fn note_intervention(&mut self, event: &Event) {
+        if let Event::Supervision {
+            escalation,
+            decision: Some(decision),
+            ..
+        } = event
+            && self.interventions.len() < MAX_INTERVENTIONS
+        {
+            self.interventions
+                .extend(supervision::intervention(escalation, decision));
         }
     }
     /// Gives an artifact its index.

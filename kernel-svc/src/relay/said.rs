@@ -84,7 +84,14 @@ impl Said {
                     self.rows.insert((row.generation_id.clone(), row.status));
                 }
             }
-            Some(Frame::NodeProgress(_) | Frame::Chunk(_) | Frame::Gap(_)) | None => {}
+            Some(
+                Frame::NodeProgress(_)
+                | Frame::Chunk(_)
+                | Frame::Gap(_)
+                | Frame::SupervisorEscalation(_)
+                | Frame::SupervisorDecision(_),
+            )
+            | None => {}
         }
     }
     /// Whether any display value was shown.
@@ -151,7 +158,7 @@ impl Said {
                 }
                 Note::Log { .. } | Note::Prediction(_) | Note::Progress { .. } | Note::Chunk { .. } => true,
             },
-            Event::Artifact { .. } | Event::Frames { .. } => true,
+            Event::Artifact { .. } | Event::Frames { .. } | Event::Supervision { .. } => true,
         };
         news.then_some(event)
     }

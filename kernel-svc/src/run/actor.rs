@@ -74,7 +74,8 @@ pub(crate) fn context(
         outputs: Arc::new(node.node.outputs.clone()),
         invocation: Arc::default(),
         cancel: core.cancel.child_token(),
-        notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone()),
+        notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone())
+            .supervised(core.desk.is_some()),
         services: Arc::clone(services),
         controls: Arc::new(Controlled::new(core, at)),
         ordinal: Arc::default(),
@@ -96,7 +97,7 @@ impl Actor {
         ctx: Context,
     ) -> Self {
         let (cancel, ids) = (ctx.cancel.clone(), Arc::clone(&ctx.generation_ids));
-        let emitter = Emitter::new(Arc::clone(core), Arc::clone(&node), cancel.clone(), ids);
+        let emitter = Emitter::new(Arc::clone(core), at, Arc::clone(&node), cancel.clone(), ids);
         Self {
             core: Arc::clone(core),
             at,
@@ -238,6 +239,9 @@ impl Actor {
         let invocation: Arc<str> = text.into();
         self.ctx.invocation = Arc::clone(&invocation);
         self.ctx.ordinal.store(0, Ordering::SeqCst);
+        if let Some(account) = self.ctx.notes.account() {
+            account.begin();
+        }
         self.ctx
             .generation_ids
             .lock()

@@ -26,6 +26,7 @@ use super::{
     options::RunOptions,
     probe::Probe,
     quiet::Loops,
+    supervise::Desk,
     variables::Variables,
     waiters::Waiters,
 };
@@ -69,6 +70,8 @@ pub(crate) struct Core {
     pub probe: Option<Arc<dyn Probe>>,
     /// What an earlier process did; `None` when nothing is kept for a later one.
     pub journal: Option<Arc<Journal>>,
+    /// Where failures are asked about, in a supervised run.
+    pub desk: Option<Desk>,
     pub started: Instant,
 }
 

@@ -24,6 +24,7 @@ mod result;
 mod routing;
 mod runner;
 mod scheduler;
+pub mod supervise;
 mod variables;
 mod waiters;
 
@@ -35,7 +36,7 @@ pub(crate) use io::Arrival;
 pub use io::{Group, Inputs, Outputs};
 pub use journal::Journal;
 pub use lineage::{Lineage, Token};
-pub use options::RunOptions;
+pub use options::{RunOptions, Supervision};
 pub use probe::Probe;
 pub use result::{RunResult, Suspension};
 pub use runner::{Busy, RunSpec, Runner, run, start};

@@ -1,6 +1,8 @@
 //! How a run is to behave.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
+
+use super::supervise::Supervisor;
 
 use atelier_common::clock::Clock;
 
@@ -29,6 +31,20 @@ pub struct RunOptions {
     pub longest_wait: Option<Duration>,
     /// The time that node code sees. Default the system's.
     pub clock: Clock,
+    /// Who is asked what to do when node code fails. Default nobody: failures stand.
+    pub supervision: Supervision,
+}
+/// Who supervises a run.
+#[derive(Clone, Default)]
+pub struct Supervision(pub Option<Arc<dyn Supervisor>>);
+impl fmt::Debug for Supervision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() {
+            "supervised"
+        } else {
+            "unsupervised"
+        })
+    }
 }
 impl Default for RunOptions {
     fn default() -> Self {
@@ -42,6 +58,7 @@ impl Default for RunOptions {
             stall_timeout: Duration::from_secs(10),
             longest_wait: None,
             clock: Clock::system(),
+            supervision: Supervision::default(),
         }
     }
 }

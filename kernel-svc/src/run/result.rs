@@ -8,6 +8,7 @@ use atelier_proto::{
 };
 use indexmap::IndexMap;
 
+use super::supervise::Intervention;
 use crate::{graph::plan::Plan, node::NodeError};
 
 /// What a run comes to.
@@ -29,6 +30,8 @@ pub struct RunResult {
     pub issues: Vec<Issue>,
     /// The first node that waits for something outside.
     pub suspension: Option<Suspension>,
+    /// What its supervisor changed, in order; the first 1,000.
+    pub interventions: Vec<Intervention>,
     /// Actors that are still alive; always 0.
     pub live_actors: usize,
     /// Callers that still wait for an answer of a node; always 0.
@@ -59,6 +62,7 @@ impl RunResult {
             node_errors: Vec::new(),
             issues: Vec::new(),
             suspension: None,
+            interventions: Vec::new(),
             live_actors: 0,
             pending_responses: 0,
         }

@@ -8,7 +8,7 @@ use std::{
 
 use atelier_proto::{
     kernel::v1::Disposition,
-    value::{Map, Value},
+    value::{Map, Value, is_value_too_deep},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -28,9 +28,16 @@ use crate::{
     node::{CorrelationKind, NodeError},
 };
 
+/// Code of a value on an output that was completed before.
+pub(crate) const AFTER_COMPLETE: &str = "output.after_complete";
+/// Code of a value that is nested deeper than messages can be.
+pub(crate) const TOO_DEEP: &str = "output.too_deep";
+
 /// Sends what one node emits.
 pub(crate) struct Emitter {
     pub core: Arc<Core>,
+    /// The place of the node.
+    pub at: usize,
     pub node: Arc<PlanNode>,
     pub cancel: CancellationToken,
     /// Generations of the running invocation.
@@ -61,6 +68,7 @@ pub(crate) struct Origin<'a> {
 impl Emitter {
     pub fn new(
         core: Arc<Core>,
+        at: usize,
         node: Arc<PlanNode>,
         cancel: CancellationToken,
         generation_ids: Arc<Mutex<Vec<String>>>,
@@ -69,6 +77,7 @@ impl Emitter {
         let (counters, values) = (HashMap::new(), Vec::new());
         Self {
             core,
+            at,
             node,
             cancel,
             generation_ids,
@@ -173,11 +182,22 @@ impl Emitter {
                     "output {name} of node {} has a value after it was completed",
                     self.node.node.id
                 );
-                return Err(NodeError::new(text).code("output.after_complete"));
+                return Err(NodeError::new(text).code(AFTER_COMPLETE));
             }
+        }
+        // What no message can carry could be recorded, but never be read again.
+        if let Some((name, _)) = values.iter().find(|(_, value)| is_value_too_deep(value)) {
+            let text = format!(
+                "the value at output {name} of node {} is nested too deeply",
+                self.node.node.id
+            );
+            return Err(NodeError::new(text).code(TOO_DEEP));
         }
         if self.cancel.is_cancelled() {
             return Ok(());
+        }
+        if let Some(desk) = &self.core.desk {
+            desk.saw(self.at, values, lineages, &self.slots);
         }
         for at in &self.node.edges_out {
             let Some(edge) = self.core.plan.edges.get(*at) else {
@@ -267,6 +287,10 @@ impl Emitter {
         for edge in self.slots.get(place).into_iter().flat_map(|slot| &slot.edges) {
             self.core.close_edge(*edge);
         }
+    }
+    /// Whether an output was completed early.
+    pub fn has_completed(&self) -> bool {
+        self.closed.contains(&true)
     }
     /// An invocation brings nothing: its key is done on every edge; iterations that it opened have no items
     /// under it.

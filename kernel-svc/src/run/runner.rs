@@ -214,6 +214,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         &cancel,
         (probe, journal),
         further,
+        &params,
     ));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
     let build::Made {

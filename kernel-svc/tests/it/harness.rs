@@ -310,6 +310,15 @@ impl Done {
             } => format!("log:{}:warning", node.id),
             Event::Note { node, .. } => format!("note:{}", node.id),
             Event::Frames { node, .. } => format!("frames:{}", node.id),
+            Event::Supervision { node, decision, .. } => match decision {
+                None => format!("escalation:{}", node.id),
+                Some(decision) => format!(
+                    "decision:{}:{}:{}",
+                    node.id,
+                    decision.verdict.action.as_str(),
+                    decision.decided_by.as_str()
+                ),
+            },
         };
         self.events.iter().map(&mut short).collect()
     }

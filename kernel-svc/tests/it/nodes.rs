@@ -83,6 +83,10 @@ impl Log {
             .or_default()
             .push(call);
     }
+    /// Notes a call of a node that is not of these types.
+    pub fn note(&self, ctx: &Context, inputs: &Map) {
+        self.begin(ctx, Some(inputs));
+    }
     fn end(&self, ctx: &Context, outcome: Result<Option<&Map>, ()>) {
         let mut calls = self.calls.lock().unwrap();
         let Some(call) = calls.get_mut(&*ctx.node_id).and_then(|calls| calls.last_mut()) else {

@@ -4,7 +4,7 @@ use atelier_proto::kernel::v1::{Issue, JobStatus, JobUpdate};
 use atelier_proto::time::seconds;
 use atelier_proto::value::{Map, Value};
 
-use super::{Class, Frame, Stamp};
+use super::{Class, Frame, Stamp, supervision};
 use crate::wire::{value, words};
 
 pub(super) fn update(stamp: &Stamp<'_>, update: JobUpdate) -> Frame {
@@ -17,6 +17,7 @@ pub(super) fn update(stamp: &Stamp<'_>, update: JobUpdate) -> Frame {
         queue_position,
         message,
         issues,
+        interventions,
     } = update;
     let mut body = stamp.body("job_update");
     body.put("status", words::job_status(status));
@@ -41,6 +42,10 @@ pub(super) fn update(stamp: &Stamp<'_>, update: JobUpdate) -> Frame {
             "validation_issues",
             Value::list(issues.iter().map(issue).collect()),
         );
+    }
+    if !interventions.is_empty() {
+        let listed = interventions.iter().map(supervision::intervention);
+        body.put("interventions", Value::list(listed.collect()));
     }
     if status == i32::from(JobStatus::Completed) {
         body.put(

@@ -4,6 +4,7 @@
 mod job;
 mod node;
 mod prediction;
+mod supervision;
 
 use atelier_proto::kernel::v1::{JobEvent, job_event::Event};
 use atelier_proto::value::{BytesForm, Map, Value, to_json};
@@ -131,6 +132,8 @@ pub(crate) fn frame(event: JobEvent, user_id: &str) -> Option<Frame> {
         Event::LogUpdate(line) => node::log(&stamp, &line),
         Event::Chunk(chunk) => node::chunk(&stamp, &chunk),
         Event::Prediction(prediction) => prediction::prediction(&stamp, prediction),
+        Event::SupervisorEscalation(asked) => supervision::escalation(&stamp, asked),
+        Event::SupervisorDecision(decided) => supervision::decision(&stamp, decided),
         // The numbers that are missing say it.
         Event::Gap(_) => return None,
     })

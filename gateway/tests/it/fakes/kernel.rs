@@ -236,6 +236,23 @@ impl JobService for Fakes {
         Ok(Response::new(kernel::SendControlResponse { outputs }))
     }
 
+    async fn decide_escalation(
+        &self,
+        request: Request<kernel::DecideEscalationRequest>,
+    ) -> Reply<kernel::DecideEscalationResponse> {
+        self.run_of(&request, &request.get_ref().job_id)?;
+        let kernel::DecideEscalationRequest {
+            escalation_id,
+            verdict,
+            ..
+        } = request.into_inner();
+        if escalation_id != "E" {
+            return Err(missing(reason::ESCALATION_NOT_FOUND));
+        }
+        self.verdicts.lock().expect("lock").extend(verdict);
+        Ok(Response::new(kernel::DecideEscalationResponse {}))
+    }
+
     async fn resume_job(
         &self,
         request: Request<kernel::ResumeJobRequest>,

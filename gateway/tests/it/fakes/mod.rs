@@ -14,7 +14,7 @@ use atelier_proto::asset::v1::{self as asset, Asset};
 use atelier_proto::kernel::v1::job_event::Event;
 use atelier_proto::kernel::v1::{
     Issue, Job, JobEvent, JobStatus, JobUpdate, PushInputRequest, ResumeJobRequest, RunJobRequest,
-    SendControlRequest,
+    SendControlRequest, Verdict,
 };
 use atelier_proto::reason::{self, Problem};
 use atelier_proto::tracker::v1::{self as tracker, CostSummary, Generation};
@@ -64,6 +64,8 @@ pub struct World {
     pub controls: Mutex<Vec<SendControlRequest>>,
     pub resumed: Mutex<Vec<ResumeJobRequest>>,
     workflows: Mutex<Vec<workflows::Stored>>,
+    /// Answers to the question `E`.
+    pub verdicts: Mutex<Vec<Verdict>>,
     pub assets: Mutex<BTreeMap<String, Stored>>,
     pub rows: Mutex<Vec<Generation>>,
     pub costs: Mutex<CostSummary>,

@@ -7,7 +7,6 @@ use crate::{
     node::NodeError,
     run::{
         actor::Actor,
-        cancel::call,
         routing::{Origin, scalars},
     },
 };
@@ -15,23 +14,24 @@ use crate::{
 impl Actor {
     pub(super) async fn invoke_buffered(&mut self, invocation: Invocation) -> Result<(), NodeError> {
         let Invocation {
+            key,
             lineage,
             sources,
             inputs,
             name,
             driven,
-            ..
         } = invocation;
         let silent = self.node.node.is_constant();
         let properties = if silent { None } else { scalars(&inputs) };
         let returned = self.returned(&name);
         self.emitter.replaying = returned.is_some();
-        let mut outputs = match returned {
-            Some(outputs) => outputs,
-            None => {
-                let code = self.exec.process(inputs, &self.ctx);
-                call(&self.cancel, self.core.options.cancel_grace, code).await?
-            }
+        let outputs = match returned {
+            Some(outputs) => Some(outputs),
+            None => self.process(inputs, &key, &name).await?,
+        };
+        let Some(mut outputs) = outputs else {
+            self.emitter.skip(&key, true);
+            return Ok(());
         };
         self.keep_control(&name, &outputs).await;
         self.emitter

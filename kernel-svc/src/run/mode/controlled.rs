@@ -9,7 +9,6 @@ use crate::{
     node::NodeError,
     run::{
         actor::Actor,
-        cancel::call,
         inbox::{Inbox, Item, Taken},
         lineage::Lineage,
         routing::Origin,
@@ -87,12 +86,13 @@ impl Actor {
         let name = self.begin_named(key);
         let returned = self.returned(&name);
         self.emitter.replaying = returned.is_some();
-        let mut outputs = match returned {
-            Some(outputs) => outputs,
-            None => {
-                let code = self.exec.process(inputs, &self.ctx);
-                call(&self.cancel, self.core.options.cancel_grace, code).await?
-            }
+        let outputs = match returned {
+            Some(outputs) => Some(outputs),
+            None => self.process(inputs, &Lineage::default(), &name).await?,
+        };
+        let Some(mut outputs) = outputs else {
+            self.emitter.skip(&Lineage::default(), true);
+            return Ok(Map::new());
         };
         self.keep_control(&name, &outputs).await;
         let origin = Origin {

@@ -13,6 +13,7 @@ use crate::{
         io::{Consumed, Inputs, Outputs},
         lineage::Lineage,
         routing::Origin,
+        supervise::{Failed, Shape, Tries},
     },
 };
 
@@ -28,13 +29,23 @@ impl Actor {
         let mut inputs = Inputs::new(&core, &self.node, self.at, &inbox, &self.cancel, &consumed);
         let mut outputs = Outputs::new(&mut self.emitter, &consumed);
         let code = self.exec.run(&mut inputs, &mut outputs, &self.ctx);
-        call(&self.cancel, core.options.cancel_grace, code).await?;
+        let outcome = call(&self.cancel, core.options.cancel_grace, code).await;
         let Outputs {
             collected,
             uncommitted,
             commits,
             ..
         } = outputs;
+        if let Err(error) = outcome {
+            let failed = Failed {
+                shape: Shape::Stream,
+                key: &Lineage::default(),
+                name: &name,
+                emitted: !collected.is_empty(),
+            };
+            // The one answer but the failure: it ends here with what it has.
+            self.consult(error, &mut Tries::once(), failed).await?;
+        }
         if commits == 0 {
             self.emitter.commit(collected, &name, None).await;
         } else if !uncommitted.is_empty() {
@@ -61,8 +72,10 @@ impl Actor {
         let mut inputs = (*self.node.statics).clone();
         self.complete_inputs(&mut inputs)?;
         let name = self.begin(&Lineage::default(), 0);
-        let code = self.exec.process(inputs, &self.ctx);
-        let mut outputs = call(&self.cancel, self.core.options.cancel_grace, code).await?;
+        let Some(mut outputs) = self.process(inputs, &Lineage::default(), &name).await? else {
+            self.emitter.skip(&Lineage::default(), true);
+            return Ok(());
+        };
         let origin = Origin {
             lineage: &Lineage::default(),
             sources: &[],

@@ -23,6 +23,7 @@ use super::super::{
     options::RunOptions,
     probe::Probe,
     quiet::Loops,
+    supervise::{Desk, secrets},
     variables::Variables,
     waiters::Waiters,
 };
@@ -50,7 +51,12 @@ pub(super) fn core(
     cancel: &CancellationToken,
     (probe, journal): (Option<Arc<dyn Probe>>, Option<Arc<Journal>>),
     (trigger, resume): (Option<TriggerEvent>, HashMap<String, Map>),
+    params: &Map,
 ) -> Core {
+    let desk = options.supervision.0.clone().map(|supervisor| {
+        let nodes = plan.nodes.iter().map(|node| &node.label.id);
+        Desk::new(supervisor, secrets(&plan, params), nodes)
+    });
     let activity = Arc::new(Activity::default());
     let budget = Arc::new(Budget::new(
         options.byte_budget,
@@ -91,6 +97,7 @@ pub(super) fn core(
             .collect(),
         probe,
         journal,
+        desk,
         started: Instant::now(),
         activity,
         budget,

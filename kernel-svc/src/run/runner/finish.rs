@@ -14,6 +14,7 @@ use super::{
         core::Core,
         handle::Shared,
         result::{Outcome, RunResult, Suspension, gather},
+        supervise::Desk,
     },
     Run,
 };
@@ -100,6 +101,7 @@ impl Run {
             error_code: code.filter(|_| failed),
             node_errors,
             suspension,
+            interventions: core.desk.as_ref().map(Desk::interventions).unwrap_or_default(),
             pending_responses: core.waiters.len(),
             live_actors: core
                 .finished

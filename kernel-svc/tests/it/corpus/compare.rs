@@ -347,9 +347,11 @@ fn messages(check: &mut Check<'_>, done: &Done, lenient: bool) {
             Event::Node { .. } => "node_update",
             Event::Edge { .. } => "edge_update",
             Event::Output { .. } => "output_update",
-            Event::Queued { .. } | Event::Artifact { .. } | Event::Note { .. } | Event::Frames { .. } => {
-                continue;
-            }
+            Event::Queued { .. }
+            | Event::Artifact { .. }
+            | Event::Note { .. }
+            | Event::Frames { .. }
+            | Event::Supervision { .. } => continue,
         };
         let next = count.get(name).and_then(Json::as_u64).unwrap_or(0) + 1;
         count.insert(name.to_owned(), json!(next));

@@ -42,6 +42,8 @@ fn kinds(events: &[JobEvent]) -> Vec<&'static str> {
         Frame::LogUpdate(_) => "log",
         Frame::Prediction(_) => "prediction",
         Frame::Chunk(_) => "chunk",
+        Frame::SupervisorEscalation(_) => "escalation",
+        Frame::SupervisorDecision(_) => "decision",
         Frame::Gap(_) => "gap",
     };
     events.iter().map(kind).collect()

@@ -1,0 +1,28 @@
+//! Whether given outputs may stand in for those of a node.
+
+use std::sync::Arc;
+
+use atelier_proto::value::Map;
+use indexmap::IndexMap;
+
+use crate::graph::types::Type;
+
+/// Whether every output that a node declares is of a type that a value can be checked against.
+pub(super) fn checkable(declared: &IndexMap<String, Arc<str>>) -> bool {
+    !declared.is_empty() && declared.values().all(|ty| Type::parse(ty).is_checkable())
+}
+
+/// Says what is wrong with outputs that are to stand in for a node's.
+pub(super) fn wrong(declared: &IndexMap<String, Arc<str>>, outputs: &Map) -> Option<String> {
+    for (name, ty) in declared {
+        match outputs.get(name) {
+            None => return Some(format!("the substitute has no output {name}")),
+            Some(value) if !Type::parse(ty).admits(value) => {
+                return Some(format!("output {name} of the substitute is no {ty}"));
+            }
+            Some(_) => {}
+        }
+    }
+    let extra = outputs.keys().find(|name| !declared.contains_key(*name));
+    extra.map(|name| format!("the node has no output {name}"))
+}
