@@ -8,8 +8,8 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::rest::{
-    assets, check, content, costs, escalations, field, files, generations, jobs, models, nodes, probes, reach, storage,
-    versions, workflows,
+    assets, check, content, costs, escalations, field, files, generations, jobs, models, nodes, probes,
+    reach, storage, versions, workflows,
 };
 use crate::sse;
 

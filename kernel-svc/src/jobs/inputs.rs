@@ -223,7 +223,11 @@ impl Jobs {
                 return Ok(None);
             }
             if self.store.ended(job_key).await? {
-                return Err(Error::JobNotRunning(job_id.to_owned()));
+                // What ends an input may end the run before anybody could say so.
+                return match until {
+                    Some(_) => Ok(None),
+                    None => Err(Error::JobNotRunning(job_id.to_owned())),
+                };
             }
             match news {
                 Some(news) => drop(timeout(LOOK, news).await),

@@ -24,7 +24,9 @@ use atelier_common::{
 };
 use atelier_proto::{
     common::v1::{ListValue, MapValue, Value as WireValue, value::Kind},
-    kernel::v1::{GenerationComplete, Intervention, JobEvent, JobStatus, RunOptions, job_event::Event as Frame},
+    kernel::v1::{
+        GenerationComplete, Intervention, JobEvent, JobStatus, RunOptions, job_event::Event as Frame,
+    },
     time,
     value::Value,
 };

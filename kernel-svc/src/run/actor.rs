@@ -74,8 +74,7 @@ pub(crate) fn context(
         outputs: Arc::new(node.node.outputs.clone()),
         invocation: Arc::default(),
         cancel: core.cancel.child_token(),
-        notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone())
-            .supervised(core.desk.is_some()),
+        notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone()).supervised(core.desk.is_some()),
         services: Arc::clone(services),
         controls: Arc::new(Controlled::new(core, at)),
         ordinal: Arc::default(),

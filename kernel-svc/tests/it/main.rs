@@ -31,6 +31,6 @@ mod properties;
 mod robust;
 mod store;
 mod streams;
+mod supervise;
 mod waits;
 mod workers;
-mod supervise;

@@ -14,7 +14,7 @@ pub mod scene;
 mod service;
 mod service_deep;
 mod service_queue;
+mod service_supervised;
 mod workflow_files;
 mod workflow_runs;
 mod workflows;
-mod service_supervised;

@@ -37,11 +37,19 @@ fn listening() -> Json {
 fn provider() -> Provider {
     Provider::new((&image(b"sea")).into(), true)
 }
+fn chunk(text: &str) -> Value {
+    let fields = [("type", "chunk"), ("content", text)];
+    let map: Map = fields
+        .map(|(key, value)| (key.to_owned(), Value::from(value)))
+        .into_iter()
+        .collect();
+    Value::map(map)
+}
 async fn push(up: &Up, name: &str, id: &str, value: Option<&str>) -> Result<bool, Status> {
     let request = PushInputRequest {
         job_id: "j".to_owned(),
         name: name.to_owned(),
-        value: value.map(|text| (&Value::from(text)).into()),
+        value: value.map(|text| (&chunk(text)).into()),
         finish: value.is_none(),
         input_id: id.to_owned(),
         ..PushInputRequest::default()
@@ -83,7 +91,7 @@ async fn k_134_values_are_pushed_once_each_until_the_input_is_finished() {
         push(&up, "mic", "3", None).await.unwrap();
         assert_eq!(
             heard(&up).await,
-            Value::list(vec![Value::list(vec!["a".into(), "b".into()])])
+            Value::list(vec![Value::list(vec![chunk("a"), chunk("b")])])
         );
         let late = push(&up, "mic", "4", Some("c")).await.unwrap_err();
         assert_eq!(late.code(), Code::FailedPrecondition, "{late}");
@@ -159,7 +167,7 @@ async fn g_4_what_was_pushed_and_sent_is_there_after_the_process_died() {
         push(&after, "mic", "3", None).await.unwrap();
         assert_eq!(
             heard(&after).await,
-            Value::list(vec![Value::list(vec!["a".into(), "b".into()])])
+            Value::list(vec![Value::list(vec![chunk("a"), chunk("b")])])
         );
         // The event of the first process is no second artifact: `up`, `all` and `out` made one each.
         assert_eq!(after.get("j").await.artifact_count, 3);
@@ -203,14 +211,23 @@ async fn k_224_a_suspended_run_goes_on_when_it_is_resumed_and_only_then() {
             .unwrap();
         tx.commit().await.unwrap();
         let after = before.successor(&db, provider()).await;
-        assert_eq!(after.get("j").await.status(), JobStatus::Suspended, "nobody takes it up");
+        assert_eq!(
+            after.get("j").await.status(),
+            JobStatus::Suspended,
+            "nobody takes it up"
+        );
         assert_eq!(resume(&after, "2").await.unwrap_err().code(), Code::NotFound);
-        assert_eq!(resume(&after, "1").await.unwrap(), JobStatus::Running, "{}", db.engine());
+        assert_eq!(
+            resume(&after, "1").await.unwrap(),
+            JobStatus::Running,
+            "{}",
+            db.engine()
+        );
         push(&after, "mic", "2", Some("b")).await.unwrap();
         push(&after, "mic", "3", None).await.unwrap();
         assert_eq!(
             heard(&after).await,
-            Value::list(vec![Value::list(vec!["a".into(), "b".into()])])
+            Value::list(vec![Value::list(vec![chunk("a"), chunk("b")])])
         );
     }
 }

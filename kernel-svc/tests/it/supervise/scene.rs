@@ -139,6 +139,10 @@ pub fn setup(graph: &Graph, supervisor: Option<Arc<dyn Supervisor>>) -> Setup {
         log,
         registry: types,
         cancel: CancellationToken::new(),
+        journal: None,
+        trigger: None,
+        resume: Default::default(),
+        panics_after: None,
     }
 }
 pub async fn run(graph: &Graph, supervisor: &Arc<Told>) -> Done {
