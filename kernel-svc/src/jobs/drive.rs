@@ -100,7 +100,7 @@ impl Jobs {
             let (begun, relay) = match begun {
                 Some(begun) => ((begun.journal, begun.resume), begun.relay),
                 None => {
-                    let relay = jobs.relay(&work.caller, &work.row, work.options.clone(), live);
+                    let relay = jobs.relay(&work.caller, &work.row, work.options, live);
                     (<(Journal, Map)>::default(), relay)
                 }
             };

@@ -170,7 +170,7 @@ fn making(meta: &NodeMeta, args: Args<'_>, capability: &str) -> Result<Map, Node
         prompt
     };
     // A model that takes no words at all is asked by its name.
-    let wordless = !meta.inputs.iter().any(|input| is_words(input));
+    let wordless = !meta.inputs.iter().any(is_words);
     let prompt = if prompt.is_empty() && from_text && wordless {
         meta.title.clone()
     } else {
