@@ -3,6 +3,7 @@
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
+    pin::Pin,
 };
 
 use anyhow::Context;
@@ -10,7 +11,7 @@ use atelier_asset::Assets;
 use atelier_common::{
     channel,
     clock::Clock,
-    component::{Component, Deps, Peers, serve_grpc_within},
+    component::{BuildError, Component, Deps, Peers, serve_grpc_within},
     health::Health,
     identity::Signer,
     settings::Loader,
@@ -155,7 +156,10 @@ async fn join<C: Component>(deps: &mut Deps, loader: &Loader, name: &'static str
     Ok(())
 }
 async fn build<C: Component>(deps: &Deps, settings: C::Settings) -> anyhow::Result<C> {
-    C::build(settings, deps).await.with_context(|| C::NAME)
+    // Boxed: what starts a stack holds all of these futures in its own.
+    let building: Pin<Box<dyn Future<Output = Result<C, BuildError>> + Send + '_>> =
+        Box::pin(C::build(settings, deps));
+    building.await.with_context(|| C::NAME)
 }
 /// Makes a service a peer of those that come after it, and starts it.
 fn launch<C: Component>(component: C, deps: &mut Deps, name: &'static str) {
