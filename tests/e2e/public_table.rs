@@ -17,8 +17,10 @@ enum End {
     Failed(&'static str),
     /// The graph is refused; the first code.
     Refused(&'static str),
+    /// It fetches from the internet, which a machine may not reach.
+    Fetches,
 }
-use End::{Completed, Failed, Refused};
+use End::{Completed, Failed, Fetches, Refused};
 
 /// A code that is no name of ours is told as it is.
 fn known(code: &str) -> &'static str {
@@ -28,6 +30,10 @@ fn known(code: &str) -> &'static str {
         "graph.unknown_output",
         "graph.type_mismatch",
         "input.missing",
+        "input.required",
+        "input.value",
+        "command.off",
+        "http.failed",
         "node.failed",
         "",
     ];
@@ -59,63 +65,59 @@ fn table() -> Vec<(&'static str, Value, End)> {
         (
             "Claude Agent with Node Tools",
             none(),
-            Refused("graph.unknown_type"),
+            Failed("missing_connector"),
         ),
-        ("Competitive Analysis", none(), Failed("missing_connector")),
-        ("Conditional Logic Engine", none(), Refused("graph.unknown_type")),
+        ("Competitive Analysis", none(), Refused("graph.unknown_output")),
+        ("Conditional Logic Engine", none(), Completed(11)),
         ("Data Generator", none(), Completed(2)),
-        ("Data Visualization Pipeline", none(), Failed("missing_connector")),
-        ("Fetch Papers", none(), Refused("graph.unknown_type")),
-        (
-            "Game Encounter Planner Agent",
-            none(),
-            Refused("graph.unknown_type"),
-        ),
+        ("Data Visualization Pipeline", none(), Fetches),
+        ("Fetch Papers", none(), Fetches),
+        ("Game Encounter Planner Agent", none(), Completed(8)),
         ("Hacker News Agent", none(), Completed(3)),
         ("Image To Audio Story", none(), Completed(2)),
         ("Image to Video Animation", none(), Completed(3)),
         ("Instagram Scraper", none(), Completed(3)),
         ("Learning Path Generator", none(), Completed(3)),
-        ("Movie Posters", none(), Completed(0)),
-        ("Photo Enhancement Suite", none(), Failed("missing_connector")),
-        ("Pokemon Maker", none(), Completed(0)),
+        ("Movie Posters", none(), Completed(6)),
+        ("Photo Enhancement Suite", none(), Failed("input.value")),
+        ("Pokemon Maker", none(), Completed(5)),
         ("Product Description Generator", none(), Completed(5)),
         (
             "Product Mockup Generator",
             json!({"product_image": picture()}),
-            Failed("missing_connector"),
+            Completed(8),
         ),
         ("Reddit Scraper", none(), Completed(3)),
         ("Research Paper Summarizer", none(), Completed(5)),
-        ("Social Media Calendar Filler", none(), Completed(0)),
+        ("Social Media Calendar Filler", none(), Completed(8)),
         ("Story to Video Generator", none(), Completed(3)),
-        ("Summarize Audio", json!({"audio_file": sound()}), Completed(2)),
+        ("Summarize Audio", json!({"audio": sound()}), Completed(2)),
         ("Summarize Mails", none(), Failed("missing_connector")),
-        ("Transcribe Audio", json!({"audio_file": sound()}), Completed(1)),
+        ("Transcribe Audio", json!({"audio": sound()}), Completed(1)),
         ("Wikipedia Agent", none(), Completed(2)),
         (
             "YouTube Research with Claude Agent",
             none(),
-            Refused("graph.unknown_type"),
+            Failed("missing_connector"),
         ),
         ("agent_openai_basic_cli", none(), Completed(2)),
         ("agent_openai_with_history_cli", none(), Completed(2)),
         ("agent_openai_with_messages_cli", none(), Completed(2)),
         ("agent_openai_with_thread_cli", none(), Completed(4)),
-        ("hello_input_output_cli", none(), Completed(1)),
+        ("hello_input_output_cli", json!({"text": "hello"}), Completed(1)),
         ("hello_reroute", none(), Completed(1)),
-        ("if_branch_cli", none(), Completed(2)),
+        ("if_branch_cli", none(), Refused("input.required")),
         ("if_true_route", none(), Completed(2)),
-        ("import_csv_aggregate_cli", none(), Failed("missing_connector")),
-        ("import_csv_select_cli", none(), Failed("missing_connector")),
-        ("lib_librosa_mfcc_cli", none(), Refused("graph.unknown_type")),
+        ("import_csv_aggregate_cli", none(), Completed(3)),
+        ("import_csv_select_cli", none(), Completed(3)),
+        ("lib_librosa_mfcc_cli", none(), Refused("input.required")),
         (
             "lib_pedalboard_reverb_cli",
             json!({"audio_path": sound()}),
-            Failed("missing_connector"),
+            Completed(2),
         ),
-        ("run_shell_cli", none(), Failed("missing_connector")),
-        ("wait_node_cli", none(), Failed("missing_connector")),
+        ("run_shell_cli", none(), Failed("command.off")),
+        ("wait_node_cli", none(), Completed(2)),
     ]
 }
 
@@ -177,6 +179,7 @@ async fn every_public_workflow_file_ends_as_the_table_says() -> anyhow::Result<(
         let file: Value = serde_json::from_slice(&fs::read(folder.join(name).with_extension("json"))?)?;
         match end(&stack, &file, params).await {
             Ok((ended, _)) if ended == *expected => {}
+            Ok((Completed(_) | Failed("http.failed"), _)) if *expected == Fetches => {}
             Ok((ended, told)) => wrong.push(format!("{name}: {ended:?} instead of {expected:?}: {told}")),
             Err(error) => wrong.push(format!("{name}: {error:#}")),
         }
