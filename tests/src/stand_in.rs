@@ -11,13 +11,14 @@ use std::{
 use axum::{Json, Router, extract::State, routing::post};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 
 /// A running stand-in; it ends when it is dropped.
 pub struct ImageProvider {
     address: String,
     asked: Asked,
-    task: JoinHandle<()>,
+    /// Ends with it.
+    _task: JoinSet<()>,
 }
 type Asked = Arc<Mutex<HashMap<String, usize>>>;
 
@@ -33,10 +34,15 @@ impl ImageProvider {
         let routes = Router::new()
             .route("/v1/images/generations", post(generate))
             .with_state((Arc::clone(&asked), delay));
-        let task = tokio::spawn(async move {
+        let mut task = JoinSet::new();
+        task.spawn(async move {
             let _ = axum::serve(listener, routes).await;
         });
-        Ok(Self { address, asked, task })
+        Ok(Self {
+            address,
+            asked,
+            _task: task,
+        })
     }
     /// Its base address.
     #[must_use]
@@ -48,11 +54,6 @@ impl ImageProvider {
     pub fn asked(&self, prompt: &str) -> usize {
         let asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.get(prompt).copied().unwrap_or(0)
-    }
-}
-impl Drop for ImageProvider {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 async fn generate(
