@@ -25,27 +25,29 @@ _sym_db = _symbol_database.Default()
 from atelier_worker._proto.atelier.common.v1 import value_pb2 as atelier_dot_common_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$atelier/kernel/v1/node_service.proto\x12\x11\x61telier.kernel.v1\x1a\x1d\x61telier/common/v1/value.proto\"Z\n\x14ListNodeTypesRequest\x12\x16\n\tnamespace\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05query\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\x0c\n\n_namespaceB\x08\n\x06_query\"H\n\x15ListNodeTypesResponse\x12/\n\nnode_types\x18\x01 \x03(\x0b\x32\x1b.atelier.kernel.v1.NodeType\"\'\n\x12GetNodeTypeRequest\x12\x11\n\tnode_type\x18\x01 \x01(\t\"E\n\x13GetNodeTypeResponse\x12.\n\tnode_type\x18\x01 \x01(\x0b\x32\x1b.atelier.kernel.v1.NodeType\"\xea\x02\n\x08NodeType\x12\x11\n\tnode_type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12/\n\nproperties\x18\x05 \x03(\x0b\x32\x1b.atelier.kernel.v1.Property\x12*\n\x07outputs\x18\x06 \x03(\x0b\x32\x19.atelier.kernel.v1.Output\x12\x17\n\x0fstreaming_input\x18\x07 \x01(\x08\x12\x18\n\x10streaming_output\x18\x08 \x01(\x08\x12\x12\n\ncontrolled\x18\t \x01(\x08\x12\x0c\n\x04join\x18\n \x01(\x08\x12\x16\n\x0e\x64ynamic_inputs\x18\x0b \x01(\x08\x12\x17\n\x0f\x61uto_save_asset\x18\x0c \x01(\x08\x12\x16\n\x0eprimary_output\x18\r \x01(\t\x12\x19\n\x11required_settings\x18\x0e \x03(\t\"\xdc\x01\n\x08Property\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12/\n\rdefault_value\x18\x03 \x01(\x0b\x32\x18.atelier.common.v1.Value\x12\x10\n\x08required\x18\x04 \x01(\x08\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\x12\x10\n\x03min\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12(\n\x06values\x18\x08 \x03(\x0b\x32\x18.atelier.common.v1.ValueB\x06\n\x04_minB\x06\n\x04_max\"4\n\x06Output\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0e\n\x06stream\x18\x03 \x01(\x08\x32\xcf\x01\n\x0bNodeService\x12\x62\n\rListNodeTypes\x12\'.atelier.kernel.v1.ListNodeTypesRequest\x1a(.atelier.kernel.v1.ListNodeTypesResponse\x12\\\n\x0bGetNodeType\x12%.atelier.kernel.v1.GetNodeTypeRequest\x1a&.atelier.kernel.v1.GetNodeTypeResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$atelier/kernel/v1/node_service.proto\x12\x11\x61telier.kernel.v1\x1a\x1d\x61telier/common/v1/value.proto\"\x81\x01\n\x14ListNodeTypesRequest\x12\x16\n\tnamespace\x18\x01 \x01(\tH\x00\x88\x01\x01\x12\x12\n\x05query\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x11\n\tpage_size\x18\x03 \x01(\r\x12\x12\n\npage_token\x18\x04 \x01(\tB\x0c\n\n_namespaceB\x08\n\x06_query\"a\n\x15ListNodeTypesResponse\x12/\n\nnode_types\x18\x01 \x03(\x0b\x32\x1b.atelier.kernel.v1.NodeType\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\'\n\x12GetNodeTypeRequest\x12\x11\n\tnode_type\x18\x01 \x01(\t\"E\n\x13GetNodeTypeResponse\x12.\n\tnode_type\x18\x01 \x01(\x0b\x32\x1b.atelier.kernel.v1.NodeType\"\xdb\x03\n\x08NodeType\x12\x11\n\tnode_type\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12/\n\nproperties\x18\x05 \x03(\x0b\x32\x1b.atelier.kernel.v1.Property\x12*\n\x07outputs\x18\x06 \x03(\x0b\x32\x19.atelier.kernel.v1.Output\x12\x17\n\x0fstreaming_input\x18\x07 \x01(\x08\x12\x18\n\x10streaming_output\x18\x08 \x01(\x08\x12\x12\n\ncontrolled\x18\t \x01(\x08\x12\x0c\n\x04join\x18\n \x01(\x08\x12\x16\n\x0e\x64ynamic_inputs\x18\x0b \x01(\x08\x12\x17\n\x0f\x61uto_save_asset\x18\x0c \x01(\x08\x12\x16\n\x0eprimary_output\x18\r \x01(\t\x12\x19\n\x11required_settings\x18\x0e \x03(\t\x12\x17\n\x0f\x64ynamic_outputs\x18\x0f \x01(\x08\x12\x12\n\ndeprecated\x18\x10 \x01(\x08\x12\x13\n\x0breplaced_by\x18\x11 \x01(\t\x12-\n\x06runner\x18\x12 \x01(\x0e\x32\x1d.atelier.kernel.v1.NodeRunner\"\xdc\x01\n\x08Property\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12/\n\rdefault_value\x18\x03 \x01(\x0b\x32\x18.atelier.common.v1.Value\x12\x10\n\x08required\x18\x04 \x01(\x08\x12\x13\n\x0b\x64\x65scription\x18\x05 \x01(\t\x12\x10\n\x03min\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x03max\x18\x07 \x01(\x01H\x01\x88\x01\x01\x12(\n\x06values\x18\x08 \x03(\x0b\x32\x18.atelier.common.v1.ValueB\x06\n\x04_minB\x06\n\x04_max\"4\n\x06Output\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0e\n\x06stream\x18\x03 \x01(\x08*x\n\nNodeRunner\x12\x1b\n\x17NODE_RUNNER_UNSPECIFIED\x10\x00\x12\x18\n\x14NODE_RUNNER_BUILT_IN\x10\x01\x12\x18\n\x14NODE_RUNNER_PROVIDER\x10\x02\x12\x19\n\x15NODE_RUNNER_CONNECTOR\x10\x03\x32\xcf\x01\n\x0bNodeService\x12\x62\n\rListNodeTypes\x12\'.atelier.kernel.v1.ListNodeTypesRequest\x1a(.atelier.kernel.v1.ListNodeTypesResponse\x12\\\n\x0bGetNodeType\x12%.atelier.kernel.v1.GetNodeTypeRequest\x1a&.atelier.kernel.v1.GetNodeTypeResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'atelier.kernel.v1.node_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_LISTNODETYPESREQUEST']._serialized_start=90
-  _globals['_LISTNODETYPESREQUEST']._serialized_end=180
-  _globals['_LISTNODETYPESRESPONSE']._serialized_start=182
-  _globals['_LISTNODETYPESRESPONSE']._serialized_end=254
-  _globals['_GETNODETYPEREQUEST']._serialized_start=256
-  _globals['_GETNODETYPEREQUEST']._serialized_end=295
-  _globals['_GETNODETYPERESPONSE']._serialized_start=297
-  _globals['_GETNODETYPERESPONSE']._serialized_end=366
-  _globals['_NODETYPE']._serialized_start=369
-  _globals['_NODETYPE']._serialized_end=731
-  _globals['_PROPERTY']._serialized_start=734
-  _globals['_PROPERTY']._serialized_end=954
-  _globals['_OUTPUT']._serialized_start=956
-  _globals['_OUTPUT']._serialized_end=1008
-  _globals['_NODESERVICE']._serialized_start=1011
-  _globals['_NODESERVICE']._serialized_end=1218
+  _globals['_NODERUNNER']._serialized_start=1188
+  _globals['_NODERUNNER']._serialized_end=1308
+  _globals['_LISTNODETYPESREQUEST']._serialized_start=91
+  _globals['_LISTNODETYPESREQUEST']._serialized_end=220
+  _globals['_LISTNODETYPESRESPONSE']._serialized_start=222
+  _globals['_LISTNODETYPESRESPONSE']._serialized_end=319
+  _globals['_GETNODETYPEREQUEST']._serialized_start=321
+  _globals['_GETNODETYPEREQUEST']._serialized_end=360
+  _globals['_GETNODETYPERESPONSE']._serialized_start=362
+  _globals['_GETNODETYPERESPONSE']._serialized_end=431
+  _globals['_NODETYPE']._serialized_start=434
+  _globals['_NODETYPE']._serialized_end=909
+  _globals['_PROPERTY']._serialized_start=912
+  _globals['_PROPERTY']._serialized_end=1132
+  _globals['_OUTPUT']._serialized_start=1134
+  _globals['_OUTPUT']._serialized_end=1186
+  _globals['_NODESERVICE']._serialized_start=1311
+  _globals['_NODESERVICE']._serialized_end=1518
 # @@protoc_insertion_point(module_scope)
