@@ -1,137 +1,45 @@
-//! How fast it is, printed as a table; nothing here asserts a time. Small by default, so that it runs with the tests;
-//! `ATELIER_LOAD=full` measures for longer.
+//! How fast it is, printed as tables, with what the machine can do at best beside it; nothing here asserts a time. Small by
+//! default, so that it runs with the tests; `ATELIER_LOAD=full` measures for longer, best in a release build:
+//! `ATELIER_LOAD=full cargo test --release --workspace --test load -- --nocapture --test-threads 1`.
 
-use std::time::{Duration, Instant};
+mod engine;
+mod floor;
+mod graphs;
+mod growth;
+mod memory;
+mod socket;
+mod stored;
 
-use atelier_tests::{
-    Server, Socket,
-    stack::text,
-    workflows::{edge, graph, node},
-};
-use serde_json::{Value, json};
+use std::time::Duration;
 
+/// Whether to measure for as long as it takes to see more than noise.
+fn full() -> bool {
+    std::env::var_os("ATELIER_LOAD").is_some()
+}
+/// How long one figure is measured for.
 fn seconds() -> Duration {
-    Duration::from_secs(if std::env::var_os("ATELIER_LOAD").is_some() {
-        10
-    } else {
-        1
-    })
+    Duration::from_secs(if full() { 10 } else { 1 })
 }
-fn two_nodes() -> Value {
-    graph(
-        vec![
-            node("c", "nodetool.constant.String", json!({"value": "hello"})),
-            node("o", "nodetool.output.Output", json!({"name": "out"})),
-        ],
-        vec![edge("e", "c.output", "o.value")],
-    )
+/// How often a measurement is repeated; the best one counts, since only others' work makes it slower.
+fn rounds() -> usize {
+    if full() { 7 } else { 1 }
 }
-fn chain(length: usize) -> Value {
-    let mut nodes = vec![node("n0", "nodetool.constant.String", json!({"value": "x"}))];
-    let mut edges = Vec::new();
-    for at in 1..length {
-        nodes.push(node(&format!("n{at}"), "nodetool.control.Reroute", json!({})));
-        edges.push(edge(
-            &format!("e{at}"),
-            &format!("n{}.output", at - 1),
-            &format!("n{at}.input_value"),
-        ));
-    }
-    graph(nodes, edges)
+/// So many a second.
+fn rate(count: usize, took: Duration) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX)) / took.as_secs_f64()
 }
-fn fan_out(items: usize) -> Value {
-    let list: Vec<Value> = (0..items).map(|item| json!(item.to_string())).collect();
-    graph(
-        vec![
-            node("l", "nodetool.constant.List", json!({"value": list})),
-            node("each", "nodetool.control.ForEach", json!({})),
-            node("r", "nodetool.control.Reroute", json!({})),
-            node("c", "nodetool.control.Collect", json!({})),
-        ],
-        vec![
-            edge("1", "l.output", "each.input_list"),
-            edge("2", "each.output", "r.input_value"),
-            edge("3", "r.output", "c.input_item"),
-        ],
-    )
+/// Microseconds for one.
+fn per(took: Duration, count: usize) -> f64 {
+    took.as_secs_f64() * 1e6 / f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
-fn resident_mib(pid: u32) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;
-    line.split_whitespace()
-        .nth(1)?
-        .parse::<u64>()
-        .ok()
-        .map(|kib| kib / 1024)
+/// The largest resident memory that this process had so far, in MiB.
+fn peak_mib() -> Option<u64> {
+    status_mib("self", "VmHWM:")
 }
-async fn run_once(socket: &mut Socket, job_id: &str, graph: &Value) -> anyhow::Result<usize> {
-    socket
-        .send(&json!({"command": "run_job", "data": {"job_id": job_id, "graph": graph}}))
-        .await?;
-    let frames = socket.frames_of(job_id).await?;
-    let last = frames
-        .last()
-        .map(|frame| text(frame, "status").to_owned())
-        .unwrap_or_default();
-    anyhow::ensure!(last == "completed", "{job_id} is {last}");
-    Ok(frames.len())
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn bench_runs_and_executions_over_the_socket() -> anyhow::Result<()> {
-    let data = tempfile::tempdir()?;
-    let start = Instant::now();
-    // One connection alone makes more runs a second than the limit of its messages allows.
-    let server = Server::start(data.path(), &[("ATELIER_GATEWAY__WS__RATE", "1000000")]).await?;
-    println!("| what | measured |\n|---|---|");
-    println!("| start to ready | {} ms |", start.elapsed().as_millis());
-    if let Some(memory) = server.pid().and_then(resident_mib) {
-        println!("| resident memory, idle | {memory} MiB |");
-    }
-    for connections in [1_usize, 4, 16] {
-        let mut workers = tokio::task::JoinSet::new();
-        let start = Instant::now();
-        for worker in 0..connections {
-            let base = server.client().base().clone();
-            workers.spawn(async move {
-                let mut socket = Socket::binary(&base).await?;
-                let (graph, mut runs, mut slowest) = (two_nodes(), 0_usize, Duration::ZERO);
-                while start.elapsed() < seconds() {
-                    let begin = Instant::now();
-                    run_once(&mut socket, &format!("r{connections}-{worker}-{runs}"), &graph).await?;
-                    slowest = slowest.max(begin.elapsed());
-                    runs += 1;
-                }
-                anyhow::Ok((runs, slowest))
-            });
-        }
-        let (mut runs, mut slowest) = (0, Duration::ZERO);
-        while let Some(done) = workers.join_next().await {
-            let (count, slow) = done??;
-            runs += count;
-            slowest = slowest.max(slow);
-        }
-        let rate = f64::from(u32::try_from(runs)?) / start.elapsed().as_secs_f64();
-        println!(
-            "| two-node runs a second, {connections} connections | {rate:.0} (slowest {} ms) |",
-            slowest.as_millis()
-        );
-    }
-    for (name, graph, executions) in [
-        ("chain of 1,000 nodes", chain(1_000), 1_000_u32),
-        ("fan-out of 10,000", fan_out(10_000), 10_000),
-    ] {
-        let mut socket = Socket::binary(server.client().base()).await?;
-        let start = Instant::now();
-        let frames = run_once(&mut socket, name, &graph).await?;
-        let elapsed = start.elapsed().as_secs_f64();
-        println!(
-            "| {name}, executions a second over the socket | {:.0} ({frames} frames) |",
-            f64::from(executions) / elapsed
-        );
-    }
-    if let Some(memory) = server.pid().and_then(resident_mib) {
-        println!("| resident memory, afterwards | {memory} MiB |");
-    }
-    server.kill().await
+/// A line of a process's status, in MiB.
+fn status_mib(process: &str, name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib / 1024)
 }

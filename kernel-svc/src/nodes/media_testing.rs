@@ -193,7 +193,7 @@ pub(super) async fn run_file(
     params: Map,
     services: Arc<Local>,
 ) -> (RunResult, Vec<(String, Map)>) {
-    let registry = Arc::new(registry());
+    let registry = registry();
     let graph = load(file, &registry, &LoadOptions::default()).expect("a graph");
     let (events, mut said) = mpsc::channel(64);
     let spec = RunSpec {

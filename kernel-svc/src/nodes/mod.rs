@@ -50,13 +50,20 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{Arc, LazyLock},
+};
 
 use crate::node::{Factory, Registry};
 
-/// All built-in types, in the order of the catalog.
+/// All built-in types, in the order of the catalog; made once a process.
 #[must_use]
-pub fn registry() -> Registry {
+pub fn registry() -> Arc<Registry> {
+    static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(|| Arc::new(build()));
+    Arc::clone(&REGISTRY)
+}
+fn build() -> Registry {
     let mut registry = Registry::default();
     let mut code: HashMap<&str, Factory> = all().into_iter().collect();
     for (name, meta) in catalog::all() {

@@ -26,9 +26,9 @@ struct Types {
 impl NodeTypes {
     /// The built-in types alone.
     #[must_use]
-    pub fn new(builtin: Registry) -> Self {
+    pub fn new(builtin: Arc<Registry>) -> Self {
         Self(Arc::new(Types {
-            builtin: Arc::new(builtin),
+            builtin,
             declared: ArcSwap::default(),
         }))
     }

@@ -125,7 +125,7 @@ impl Setup {
     /// With the built-in types besides those of the tests.
     pub fn with_builtins(graph: &Json) -> Self {
         let log = Arc::new(Log::default());
-        let registry = with_tests(atelier_kernel::nodes::registry(), &log);
+        let registry = with_tests(Registry::clone(&atelier_kernel::nodes::registry()), &log);
         Self::with(graph, log, registry)
     }
     pub fn with_log(graph: &Json, log: Log) -> Self {

@@ -12,7 +12,6 @@
 )]
 
 mod basics;
-mod bench;
 mod budget;
 mod control;
 mod corpus;

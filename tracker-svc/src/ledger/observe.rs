@@ -59,7 +59,9 @@ pub(super) async fn observe<C: ConnectionTrait>(
             row.provider_state.moved(provider),
             row.output.moved(output),
         );
-        if moved != (row.submission, row.provider_state, row.output) {
+        // What the latest attempt came to is a part of the row: a second attempt may catch up with facets that the first
+        // had moved already.
+        if moved != (row.submission, row.provider_state, row.output) || book.changed() {
             let changes = Changes {
                 submission: Set(moved.0),
                 provider_state: Set(moved.1),

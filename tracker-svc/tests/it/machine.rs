@@ -1,6 +1,8 @@
 //! No sequence of calls by drivers, users and sweeps leaves an absorbing status, and every visible change is a version.
 
-use atelier_proto::tracker::v1::{self, GenerationStatus as Is, OutputStatus, SubmissionStatus};
+use atelier_proto::tracker::v1::{
+    self, GenerationStatus as Is, OutputStatus, ProviderStatus, SubmissionStatus,
+};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
@@ -212,4 +214,22 @@ pub async fn no_sequence_leaves_an_absorbing_status(stack: Stack) {
             before = after;
         }
     }
+}
+
+pub async fn a_change_of_an_attempt_is_a_version_of_its_row(stack: Stack) {
+    let u1 = stack.user("u1");
+    let id = u1.open().await;
+    let facets = |provider: ProviderStatus| v1::Facets {
+        provider: provider.into(),
+        ..Default::default()
+    };
+    // The row moves before it has an attempt; its first one catches up later.
+    u1.observe(&id, facets(ProviderStatus::Running)).await.unwrap();
+    u1.mark(&id).await.unwrap();
+    let before = u1.get(&id).await;
+    u1.observe(&id, facets(ProviderStatus::Queued)).await.unwrap();
+    let after = u1.get(&id).await;
+    assert_ne!(before.attempts, after.attempts);
+    assert!(after.version > before.version);
+    assert_eq!(before.facets, after.facets);
 }

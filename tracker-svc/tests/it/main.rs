@@ -142,5 +142,6 @@ suite! {
     }
     machine {
         no_sequence_leaves_an_absorbing_status
+        a_change_of_an_attempt_is_a_version_of_its_row
     }
 }

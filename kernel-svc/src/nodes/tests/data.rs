@@ -20,7 +20,7 @@ use crate::{
 
 /// Runs a file with parameters on a machine.
 async fn ran(file: &Json, params: Json, host: Host) -> RunResult {
-    let registry = Arc::new(registry());
+    let registry = registry();
     let strict = LoadOptions {
         strict: true,
         ..LoadOptions::default()

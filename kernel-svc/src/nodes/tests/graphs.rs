@@ -70,7 +70,7 @@ async fn ran(nodes: &[(&str, &str, Json)], edges: &[&str], params: Json, script:
             json!({"source": source, "sourceHandle": out, "target": target, "targetHandle": handle})
         })
         .collect();
-    let registry = Arc::new(registry());
+    let registry = registry();
     let graph = load(
         &json!({"nodes": nodes, "edges": edges}),
         &registry,

@@ -1,6 +1,9 @@
 //! Mutated workflow files: the text, and the JSON within.
 
-use std::{path::PathBuf, sync::LazyLock};
+use std::{
+    path::PathBuf,
+    sync::{Arc, LazyLock},
+};
 
 use atelier_kernel::{
     graph::{self, LoadOptions, load::load_lenient},
@@ -18,7 +21,7 @@ const MAX_FILES: usize = 200;
 /// Larger results of a mutation are not tried: a caller cannot send them.
 const MAX_TEXT: usize = 4 * 1024 * 1024;
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(nodes::registry);
+static REGISTRY: LazyLock<Arc<Registry>> = LazyLock::new(nodes::registry);
 
 /// Our own examples, and the public files when they are at hand.
 fn files() -> Vec<Json> {

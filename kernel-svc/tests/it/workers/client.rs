@@ -48,7 +48,7 @@ impl Kernel {
     }
     pub fn with(grace: Duration, heartbeat: Duration) -> Self {
         let (log, tasks, signer) = (Arc::new(Log::default()), Tasks::new(), Signer::random());
-        let types = NodeTypes::new(registry(&log));
+        let types = NodeTypes::new(Arc::new(registry(&log)));
         let workers = Workers::new(types.clone(), Timing { grace, heartbeat }, tasks.clone());
         let service = WorkerServiceServer::new(WorkerApi::unsigned(workers.clone()))
             .max_decoding_message_size(atelier_kernel::workers::MAX_WORKER_MESSAGE);
