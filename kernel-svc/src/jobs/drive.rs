@@ -71,15 +71,16 @@ impl Jobs {
             .as_ref()
             .map_or_else(|| Arc::new(Live::new(0)), |begun| Arc::clone(&begun.live));
         let key = work.row.job_key.clone();
+        let (input, taken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let driven = Driven {
             jobs: self.clone(),
             key: key.clone(),
             live: Arc::clone(&live),
+            taken: Arc::clone(&taken),
         };
         self.live.insert(&key, Arc::clone(&live));
         // Not the process's token: a process that goes down gives a run up, it does not cancel it.
         let (cancel, abandon) = (CancellationToken::new(), CancellationToken::new());
-        let (input, taken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         self.running.insert(
             key,
             Running {
@@ -286,13 +287,15 @@ struct Driven {
     jobs: Jobs,
     key: String,
     live: Arc<Live>,
+    taken: Arc<Notify>,
 }
 impl Drop for Driven {
     fn drop(&mut self) {
-        if let Some((_, running)) = self.jobs.running.remove(&self.key) {
-            running.taken.notify_waiters();
-        }
-        self.jobs.live.remove(&self.key);
+        // A run that was suspended may be driven again already: what the next drive registered is not ours.
+        let own = |_: &String, running: &Running| Arc::ptr_eq(&running.taken, &self.taken);
+        self.jobs.running.remove_if(&self.key, own);
+        self.taken.notify_waiters();
+        self.jobs.live.remove(&self.key, &self.live);
         self.live.leave();
     }
 }

@@ -118,9 +118,9 @@ impl LiveJobs {
     pub fn insert(&self, job_key: &str, live: Arc<Live>) {
         self.0.insert(job_key.to_owned(), live);
     }
-    /// Removes a run that ended.
-    pub fn remove(&self, job_key: &str) {
-        self.0.remove(job_key);
+    /// Removes the live end of a run that ended, unless another one stands there by now.
+    pub fn remove(&self, job_key: &str, own: &Arc<Live>) {
+        self.0.remove_if(job_key, |_, live| Arc::ptr_eq(live, own));
     }
     /// The live end of a run, if this process drives it.
     #[must_use]
