@@ -7,7 +7,7 @@ use atelier_proto::{
     kernel::v1::{self, Job, JobStatus, RunJobRequest, RunOptions},
     value::Map,
 };
-use dashmap::DashMap;
+use dashmap::{DashMap, DashSet};
 
 use super::{
     Admission, Parent, Store, Ticket,
@@ -49,6 +49,8 @@ pub struct Jobs {
     pub(super) escalations: Escalations,
     pub(super) admission: Admission,
     pub(super) running: Arc<DashMap<String, Running>>,
+    /// Runs whose past is being read: their leases are ours although nobody drives them yet.
+    pub(super) taking_up: Arc<DashSet<String>>,
     pub(super) data_dir: Arc<std::path::Path>,
     workflows: workflows::Store,
     pub(super) tasks: Tasks,
@@ -84,6 +86,7 @@ impl Jobs {
             settings: Arc::new(settings),
             escalations: Escalations::default(),
             running: Arc::default(),
+            taking_up: Arc::default(),
             data_dir: deps.data_dir.as_path().into(),
             tasks: deps.tasks.clone(),
         }
@@ -249,9 +252,11 @@ impl Jobs {
     pub(super) fn drives(&self, job_key: &str) -> bool {
         self.running.contains_key(job_key)
     }
-    /// Keys of the runs that this process drives.
+    /// Keys of the runs that this process drives, or is about to.
     pub(super) fn driven(&self) -> Vec<String> {
-        self.running.iter().map(|entry| entry.key().clone()).collect()
+        let running = self.running.iter().map(|entry| entry.key().clone());
+        let taking_up = self.taking_up.iter().map(|key| key.clone());
+        running.chain(taking_up).collect()
     }
     /// One run of the caller.
     ///

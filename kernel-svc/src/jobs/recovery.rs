@@ -47,6 +47,10 @@ impl Jobs {
             let (found, before) = (u64::try_from(rows.len()).unwrap_or(u64::MAX), recovered);
             let driven = self.driven();
             for row in rows.into_iter().filter(|row| !driven.contains(&row.job_key)) {
+                // What was just given back is for another process.
+                if self.tasks.token().is_cancelled() {
+                    return Ok(recovered);
+                }
                 if !self.claim(&row).await? {
                     continue;
                 }
@@ -132,9 +136,13 @@ impl Jobs {
     /// Reads what is there of a run, and drives it from there.
     async fn go_on(&self, row: Model, ticket: Ticket) -> Result<(), Error> {
         let (work, relay, live) = self.continued(row)?;
+        let _lease = TakingUp::new(self, &work.row.job_key);
         let db = self.store.db();
         let mut said = Said::default();
         let mut past = Past::read(db, &work.row.job_key, |event| said.note(event)).await?;
+        if self.tasks.token().is_cancelled() {
+            return Err(Error::Draining);
+        }
         let relay = relay.after(&mut past, said);
         let resume = decode(work.row.resume.as_deref())?;
         let begun = Begun {
@@ -246,6 +254,23 @@ impl Jobs {
         );
         going.await.map_err(|_| Error::Died)??;
         Ok(job)
+    }
+}
+/// A run that is being taken up: its lease is renewed meanwhile, however long its past is.
+struct TakingUp<'a> {
+    jobs: &'a Jobs,
+    key: String,
+}
+impl<'a> TakingUp<'a> {
+    fn new(jobs: &'a Jobs, key: &str) -> Self {
+        jobs.taking_up.insert(key.to_owned());
+        let key = key.to_owned();
+        Self { jobs, key }
+    }
+}
+impl Drop for TakingUp<'_> {
+    fn drop(&mut self) {
+        self.jobs.taking_up.remove(&self.key);
     }
 }
 fn decode(map: Option<&[u8]>) -> Result<Map, Error> {
