@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use atelier_common::db::Db;
 use atelier_proto::kernel::v1::JobEvent;
 use prost::Message;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, sea_query::Expr};
 
 use super::{Live, decode};
 use crate::{
@@ -99,8 +99,10 @@ impl Reader {
         if let Some(events) = self.live.as_ref().and_then(|live| live.after(self.cursor, STEP)) {
             return Ok(events.into());
         }
+        let begin = begin_of(&self.db, &self.job_key, self.cursor).await?;
         let rows = segments::Entity::find()
             .filter(segments::Column::JobKey.eq(&self.job_key))
+            .filter(segments::Column::FirstSeq.gte(begin))
             .filter(segments::Column::LastSeq.gt(self.cursor))
             .order_by_asc(segments::Column::FirstSeq)
             .limit(PAGE)
@@ -127,37 +129,46 @@ impl Reader {
         Ok(status.is_none_or(|status| is_terminal(&status)))
     }
 }
+/// Where the segment begins that may hold a cursor. Segments follow each other without overlap, so whatever comes after
+/// the cursor is in this one or behind it: the primary key finds it, however long the log is.
+async fn begin_of(db: &Db, job_key: &str, cursor: i64) -> Result<i64, Error> {
+    let begin: Option<i64> = segments::Entity::find()
+        .filter(segments::Column::JobKey.eq(job_key))
+        .filter(segments::Column::FirstSeq.lte(cursor))
+        .select_only()
+        .column(segments::Column::FirstSeq)
+        .order_by_desc(segments::Column::FirstSeq)
+        .into_tuple()
+        .one(db.read())
+        .await?;
+    Ok(begin.unwrap_or(0))
+}
 /// How many kept events follow a cursor.
 ///
 /// # Errors
 /// The store cannot be read.
 pub async fn count_after(db: &Db, job_key: &str, after_seq: i64) -> Result<i64, Error> {
-    let rows: Vec<(i64, i64)> = segments::Entity::find()
-        .filter(segments::Column::JobKey.eq(job_key))
+    let begin = begin_of(db, job_key, after_seq).await?;
+    let row = segments::Entity::find_by_id((job_key.to_owned(), begin))
         .filter(segments::Column::LastSeq.gt(after_seq))
-        .select_only()
-        .column(segments::Column::FirstSeq)
-        .column(segments::Column::EventCount)
-        .order_by_asc(segments::Column::FirstSeq)
-        .into_tuple()
-        .all(db.read())
+        .one(db.read())
         .await?;
-    let mut count = 0;
-    for (position, (first_seq, events)) in rows.into_iter().enumerate() {
-        if position == 0 && first_seq <= after_seq {
-            let row = segments::Entity::find_by_id((job_key.to_owned(), first_seq))
-                .one(db.read())
-                .await?;
-            let events = row
-                .map(|row| decode(row.payload))
-                .transpose()?
-                .unwrap_or_default();
-            count += i64::try_from(events.iter().filter(|event| event.seq > after_seq).count()).unwrap_or(0);
-        } else {
-            count += events;
-        }
-    }
-    Ok(count)
+    let events = row
+        .map(|row| decode(row.payload))
+        .transpose()?
+        .unwrap_or_default();
+    let within = i64::try_from(events.iter().filter(|event| event.seq > after_seq).count()).unwrap_or(0);
+    // A sum of BIGINT is NUMERIC on PostgreSQL.
+    let sum = Expr::cust("CAST(COALESCE(SUM(event_count), 0) AS BIGINT)");
+    let behind: Option<i64> = segments::Entity::find()
+        .filter(segments::Column::JobKey.eq(job_key))
+        .filter(segments::Column::FirstSeq.gt(after_seq))
+        .select_only()
+        .expr_as(sum, "events")
+        .into_tuple()
+        .one(db.read())
+        .await?;
+    Ok(within + behind.unwrap_or(0))
 }
 /// Artifacts that were committed and whose event is not in the log yet, in the order of nodes and indexes.
 ///
