@@ -225,7 +225,8 @@ impl Client {
     /// Whether a run has ended and no event follows a number.
     async fn is_over(&self, events: &str, after: i64) -> anyhow::Result<bool> {
         let job = self.get(events.trim_end_matches("/events"), &[]).await?;
-        let ended = job.get("finished_at").is_some_and(|at| !at.is_null());
+        let waits = job.get("status").and_then(Value::as_str) == Some("suspended");
+        let ended = waits || job.get("finished_at").is_some_and(|at| !at.is_null());
         Ok(ended
             && job
                 .get("last_seq")
@@ -258,11 +259,8 @@ fn may_pass(error: &anyhow::Error) -> bool {
 /// Whether nothing follows a frame.
 fn is_end(frame: &Value) -> bool {
     let text = |key: &str| frame.get(key).and_then(Value::as_str);
-    text("type") == Some("job_update")
-        && matches!(
-            text("status"),
-            Some("completed" | "failed" | "cancelled" | "suspended")
-        )
+    // A suspended run may have gone on since: its stream ends by itself when it has not.
+    text("type") == Some("job_update") && matches!(text("status"), Some("completed" | "failed" | "cancelled"))
 }
 async fn accepted(answer: Response) -> anyhow::Result<Response> {
     if answer.status().is_success() {
