@@ -52,6 +52,9 @@ const fn same(from: &'static str, to: &'static str) -> Migration<'static> {
 /// Outputs that older files call differently: type, old name, name.
 const OLD_OUTPUTS: &[(&str, &str, &str)] = &[("nodetool.generators.DataGenerator", "output", "dataframe")];
 
+/// Longest id of a node, in bytes: it is part of keys in the database.
+const MAX_NODE_ID: usize = 256;
+
 /// How a file is loaded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LoadOptions<'a> {
@@ -186,6 +189,12 @@ pub fn parse(json: &Json, issues: &mut Vec<Issue>) -> Result<RawGraph, Issue> {
     let mut raw = RawGraph::default();
     for (at, json) in nodes.iter().enumerate() {
         match RawNode::from_json(json) {
+            Some(node) if node.id.len() > MAX_NODE_ID || node.id.contains('\0') => {
+                let text = format!(
+                    "the id of node number {at} must have at most {MAX_NODE_ID} bytes and no character with the code 0"
+                );
+                issues.push(problem("graph.malformed", "", "", "nodes", text));
+            }
             Some(node) => raw.nodes.push(node),
             None => {
                 let id = json.get("id").and_then(Json::as_str).unwrap_or_default();

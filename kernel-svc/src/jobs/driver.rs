@@ -32,8 +32,10 @@ use crate::{
     workflows,
 };
 
-/// Longest job id, in bytes.
+/// Longest job id and workflow id, in bytes.
 const MAX_JOB_ID: usize = 128;
+/// Longest name, in bytes.
+const MAX_NAME: usize = 1_024;
 
 /// All runs of this process.
 #[derive(Clone)]
@@ -169,6 +171,17 @@ impl Jobs {
                 wrong,
             });
         }
+        let texts = [
+            (
+                "workflow_id",
+                workflow_id.as_deref().unwrap_or_default(),
+                MAX_JOB_ID,
+            ),
+            ("name", name.as_str(), MAX_NAME),
+        ];
+        for (field, text, limit) in texts {
+            storable(field, text, limit)?;
+        }
         let event = trigger.clone().map(trigger_event).transpose()?;
         let options = options.unwrap_or_default();
         let jobs = self.clone();
@@ -265,6 +278,14 @@ impl Jobs {
     pub async fn get(&self, caller: &Caller, job_id: &str) -> Result<Job, Error> {
         to_proto(self.store.get(caller, job_id).await?, true)
     }
+}
+/// Refuses a text that not every database can hold, or that is too long.
+pub(super) fn storable(field: &'static str, text: &str, limit: usize) -> Result<(), Error> {
+    if text.len() <= limit && !text.contains('\0') {
+        return Ok(());
+    }
+    let wrong = format!("must have at most {limit} bytes and no character with the code 0");
+    Err(Error::InvalidField { field, wrong })
 }
 pub(super) fn trigger_event(event: v1::TriggerEvent) -> Result<TriggerEvent, Error> {
     let v1::TriggerEvent { node_id, payload } = event;

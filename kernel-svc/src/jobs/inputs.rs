@@ -20,7 +20,11 @@ use sea_orm::{
 };
 use tokio::time::{Instant, timeout};
 
-use super::{Jobs, drive::Drive, driver::goes_on};
+use super::{
+    Jobs,
+    drive::Drive,
+    driver::{goes_on, storable},
+};
 use crate::{
     entity::inputs::{ActiveModel, Column, Entity, Model},
     error::Error,
@@ -39,6 +43,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 const TRIES: usize = 20;
 /// Longest id of an input, in bytes.
 const MAX_ID: usize = 256;
+/// Longest name of an input, an output or a node, in bytes.
+const MAX_NAME: usize = 1_024;
 /// Ids of recorded control events begin here; smaller ones are of callers in the process.
 const RECORDED: u64 = 1 << 32;
 
@@ -148,6 +154,10 @@ impl Jobs {
     }
     /// Gives an input its place in the order; the place, and whether this call gave it.
     async fn record(&self, job_key: &str, new: New<'_>) -> Result<(i64, bool), Error> {
+        let named = if new.kind == "control" { "node_id" } else { "name" };
+        storable(named, new.name, MAX_NAME)?;
+        storable("handle", new.handle.unwrap_or_default(), MAX_NAME)?;
+        storable("input_id", new.id, MAX_ID)?;
         let db = self.store.db();
         for _ in 0..TRIES {
             let tx = db.begin().await?;

@@ -322,10 +322,11 @@ pub(super) fn issues_json(issues: &[Issue]) -> String {
     });
     serde_json::Value::Array(issues.collect()).to_string()
 }
-/// An error as it may go out: bounded, and without embedded media.
+/// An error as it may go out: bounded, without embedded media, and without what PostgreSQL has no text for.
 pub(super) fn clean_error(text: &str) -> String {
+    let text = text.replace('\0', "\u{fffd}");
     let mut out = String::new();
-    let mut rest = text;
+    let mut rest = text.as_str();
     while let Some(at) = rest.find("data:") {
         let (before, media) = rest.split_at(at);
         out.push_str(before);

@@ -563,7 +563,7 @@ fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
         status: Some(status_name(*status)),
         error: error.as_deref().map(convert::clean_error),
         error_code: if issues.is_empty() {
-            error_code.clone()
+            error_code.as_deref().map(convert::clean_error)
         } else {
             Some(convert::INVALID_INPUT.to_owned())
         },
