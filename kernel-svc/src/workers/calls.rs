@@ -183,6 +183,13 @@ impl Hub {
         let Some(call) = state.calls.all.get_mut(&number) else {
             return Ok(Step::Failed(NodeError::new("the invocation is over")));
         };
+        // What an earlier attempt gave comes before the next attempt, together with the media that it refers to.
+        let earlier = |(attempt, _): &(i32, Frame)| *attempt != call.attempt;
+        if call.frames.front().is_some_and(earlier)
+            && let Some((attempt, frame)) = call.frames.pop_front()
+        {
+            return Ok(Step::Frame { attempt, frame });
+        }
         match call.pending.take() {
             Some(Pending::Start) => match &call.link {
                 Some(link) => {

@@ -30,6 +30,8 @@ const TOKEN: usize = 8;
 pub(super) enum Frame {
     /// One that an earlier attempt gave already.
     Nothing,
+    /// The same with values: what was uploaded for them is not wanted again.
+    Repeated(Map),
     Result(Map),
     Values(Map, Option<Bytes>),
     Forward {
@@ -61,6 +63,22 @@ impl Frame {
             self,
             Self::Values(..) | Self::Forward { .. } | Self::Drop { .. } | Self::Complete(_)
         )
+    }
+    /// A yield that an earlier attempt gave already.
+    pub fn repeated(self) -> Self {
+        match self {
+            Self::Values(values, _) => Self::Repeated(values),
+            Self::Forward { output, value, .. } => Self::Repeated([(output, value)].into_iter().collect()),
+            Self::Nothing
+            | Self::Repeated(_)
+            | Self::Result(_)
+            | Self::Drop { .. }
+            | Self::Complete(_)
+            | Self::Media { .. }
+            | Self::Note(_)
+            | Self::End
+            | Self::Failure(_) => Self::Nothing,
+        }
     }
     /// Reads a frame; the text says what is wrong with it.
     pub fn read(body: Option<Body>) -> Result<Self, String> {

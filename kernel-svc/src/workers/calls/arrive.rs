@@ -67,7 +67,7 @@ impl Hub {
             frame
         } else if call.repeats > 0 {
             call.repeats -= 1;
-            Frame::Nothing
+            frame.repeated()
         } else {
             call.yields += 1;
             frame
