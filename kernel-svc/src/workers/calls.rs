@@ -268,6 +268,22 @@ impl Hub {
         call.changed.notify_one();
         call.link.is_some()
     }
+    /// Lends the slot of an invocation to others while nobody reads what it gives out: until it is taken back it counts
+    /// like one that reads streams.
+    pub fn lend(&self, number: u64, lent: bool) {
+        let mut state = self.lock();
+        let Some(call) = state.calls.all.get(&number) else {
+            return;
+        };
+        let (key, streams) = (call.worker.clone(), call.spec.streams);
+        let worker = key.and_then(|key| state.workers.get_mut(&key));
+        if let Some(counts) = worker.and_then(|worker| worker.running.get_mut(&number)) {
+            *counts = lent || streams;
+        }
+        if lent {
+            state.dispatch();
+        }
+    }
     /// Not all inputs that were streamed are kept: no other worker can take over.
     pub fn outgrown(&self, number: u64) {
         if let Some(call) = self.lock().calls.all.get_mut(&number) {

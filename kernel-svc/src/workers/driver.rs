@@ -199,6 +199,10 @@ impl Driver {
             }
         }
     }
+    /// Lends the slot of the invocation to others, or takes it back.
+    pub fn lend_slot(&self, lent: bool) {
+        self.hub.lend(self.number, lent);
+    }
     /// What was given last is accepted.
     fn accept(&mut self) {
         if std::mem::take(&mut self.given)

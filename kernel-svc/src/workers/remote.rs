@@ -1,6 +1,9 @@
 //! A served type as the engine sees it: an executor whose code runs in another process.
 
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use atelier_proto::{kernel::v1::InvocationMode, value::Map};
@@ -15,6 +18,10 @@ use crate::{
     node::{Context, Executor, Factory, NodeError, NodeMeta, Offers},
     run::{Arrival, Envelope, Frames, Inputs, Lineage, Outputs},
 };
+
+/// How long a yield may wait for its readers before the slot of its invocation is lent to others: the readers may be nodes
+/// of the same worker, which would wait for that slot for ever.
+const LEND_AFTER: Duration = Duration::from_millis(100);
 
 /// Makes the code of nodes of a served type.
 pub(super) fn factory(hub: Weak<Hub>, key: TypeKey, meta: &NodeMeta) -> Factory {
@@ -86,7 +93,19 @@ async fn stream(driver: &mut Driver, frames: &mut Frames<'_>, ctx: &Context) -> 
             Given::End => return Ok(()),
             Given::Note(note) => ctx.note(note).await,
             Given::Room => {}
-            Given::Values(values, _) => frames.send(values).await?,
+            Given::Values(values, _) => {
+                let sending = frames.send(values);
+                tokio::pin!(sending);
+                match tokio::time::timeout(LEND_AFTER, &mut sending).await {
+                    Ok(sent) => sent?,
+                    Err(_) => {
+                        driver.lend_slot(true);
+                        let sent = sending.await;
+                        driver.lend_slot(false);
+                        sent?;
+                    }
+                }
+            }
             Given::Complete(output) => frames.complete(&output),
             Given::Forward { .. } | Given::Drop { .. } => {
                 return Err(out_of_place("a lineage where the node reads no stream", ctx));
