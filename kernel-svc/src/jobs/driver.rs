@@ -251,6 +251,9 @@ impl Jobs {
     /// [`Error::JobNotFound`]; store errors.
     pub async fn cancel(&self, caller: &Caller, job_id: &str) -> Result<(bool, Job), Error> {
         let row = self.store.get(caller, job_id).await?;
+        if row.status == "suspended" {
+            return self.cancel_suspended(row).await;
+        }
         let cancelled = !is_terminal(&row.status) && self.store.note_cancel(&row.job_key).await?;
         self.trip(&row.job_key);
         Ok((cancelled, to_proto(row, false)?))

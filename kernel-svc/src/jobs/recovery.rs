@@ -189,6 +189,35 @@ impl Jobs {
         let event = ended(JobStatus::Failed, Some(LOST.to_owned()), Some("INTERRUPTED"));
         relay.commit(&mut vec![event]).await
     }
+    /// Ends a run that waits for something outside. It is ours from the first write on; should this process die before the
+    /// second, whoever takes it up ends it.
+    pub(super) async fn cancel_suspended(&self, row: Model) -> Result<(bool, Job), Error> {
+        let tx = self.store.db().begin().await?;
+        let ours = Entity::update_many()
+            .col_expr(Column::Status, Expr::value("running"))
+            .col_expr(Column::Owner, Expr::value(self.instance.as_ref()))
+            .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
+            .col_expr(Column::Suspension, Expr::value(Option::<Vec<u8>>::None))
+            .col_expr(Column::CancelRequestedAt, Expr::value(self.store.now()))
+            .filter(Column::JobKey.eq(&row.job_key))
+            .filter(Column::Status.eq("suspended"))
+            .exec(&*tx)
+            .await?
+            .rows_affected
+            == 1;
+        tx.commit().await?;
+        if ours {
+            let (_, _, mut relay, _) = self.resumed_relay(&row)?;
+            relay
+                .commit(&mut vec![ended(JobStatus::Cancelled, None, None)])
+                .await?;
+        }
+        let row = Entity::find_by_id(&row.job_key)
+            .one(self.store.db().read())
+            .await?
+            .ok_or_else(|| Error::JobNotFound(row.job_id.clone()))?;
+        Ok((ours, to_proto(row, false)?))
+    }
     /// Takes lost runs up, until `tasks` is told to stop.
     pub async fn keep_recovering(&self, tasks: &Tasks) {
         let (stop, mut tick) = (tasks.token(), self.ticks());
