@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::{Stream, StreamExt};
+use prost::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json_, json};
 use utoipa::{IntoParams, ToSchema};
@@ -25,6 +26,10 @@ use crate::wire::{frame, words};
 /// Pause between comments that keep the connection open.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
+/// Events of one list at most, and their bytes between services; the rest is asked for with `after_seq`.
+const MAX_LISTED: usize = 10_000;
+const MAX_LISTED_BYTES: usize = 8 * 1024 * 1024;
+
 /// Where to begin.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -40,7 +45,7 @@ pub(crate) struct EventList {
     /// The frames, in order.
     #[schema(value_type = Vec<EventFrame>)]
     events: Vec<Json_>,
-    /// Number of the newest event of the run.
+    /// Number of the newest event of the run. When the list ends before it, the rest follows after the last one's number.
     last_seq: i64,
     /// Whether the run is over.
     finished: bool,
@@ -66,7 +71,7 @@ pub(crate) struct EventFrame {
 /// The events of a run.
 ///
 /// Server-sent events: `id` is the number, `event` the type, `data` the frame; the stream ends after the last one. With
-/// `Accept: application/json` the events so far, without waiting.
+/// `Accept: application/json` the events so far, without waiting: as many as fit into one answer.
 #[utoipa::path(
     get, path = "/jobs/{id}/events", operation_id = "watchJob", tag = "jobs",
     params(
@@ -108,8 +113,13 @@ pub(crate) async fn events(
     if as_json {
         let (mut events, mut last_seq) = (Vec::new(), started.last_seq);
         let mut finished = words::is_terminal(started.status);
-        while let Some(item) = items.next().await {
+        let mut bytes = 0;
+        while events.len() < MAX_LISTED
+            && bytes < MAX_LISTED_BYTES
+            && let Some(item) = items.next().await
+        {
             if let Item::Event(event) = item? {
+                bytes += event.encoded_len();
                 last_seq = last_seq.max(event.seq);
                 finished |= frame::ends(&event);
                 events.extend(frame::frame(*event, &user_id).iter().map(frame::Frame::json));
