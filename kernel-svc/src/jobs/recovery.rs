@@ -94,10 +94,12 @@ impl Jobs {
     }
     /// Takes a run over; false when another process was faster.
     async fn claim(&self, row: &Model) -> Result<bool, Error> {
+        // A process that went down in good order gave the run back; only one that died may have been killed by it.
+        let died = i64::from(row.owner.is_some());
         let adoptions = if row.artifact_count > row.adopted_artifacts {
-            1
+            died
         } else {
-            row.adoptions + 1
+            row.adoptions + died
         };
         let tx = self.store.db().begin().await?;
         let mut update = Entity::update_many()
