@@ -81,7 +81,7 @@ impl Jobs {
                 wrong: "a value, the end of the input, or both are needed".to_owned(),
             });
         }
-        let (key, input_id) = self.target(caller, &job_id, &input_id).await?;
+        let (key, input_id, patience) = self.target(caller, &job_id, &input_id).await?;
         let new = New {
             id: &input_id,
             kind: "push",
@@ -92,7 +92,7 @@ impl Jobs {
         };
         let (n, created) = self.record(&key, new).await?;
         let waited = self
-            .outcome(&key, &job_id, n, Some(Instant::now() + ANSWER))
+            .outcome(&key, &job_id, n, Some(Instant::now() + patience))
             .await?;
         match waited.and_then(|row| row.error) {
             Some(error) => Err(refused(&name, &error)),
@@ -113,7 +113,7 @@ impl Jobs {
             properties,
             wait,
         } = request;
-        let (key, id) = self.target(caller, &job_id, "").await?;
+        let (key, id, patience) = self.target(caller, &job_id, "").await?;
         let new = New {
             id: &id,
             kind: "control",
@@ -123,7 +123,7 @@ impl Jobs {
             finish: wait,
         };
         let (n, _) = self.record(&key, new).await?;
-        let until = (!wait).then(|| Instant::now() + ANSWER);
+        let until = (!wait).then(|| Instant::now() + patience);
         let Some(row) = self.outcome(&key, &job_id, n, until).await? else {
             return Ok(None);
         };
@@ -133,8 +133,14 @@ impl Jobs {
         let outcome = row.outcome.filter(|_| wait);
         outcome.map(|bytes| read_map(&bytes)).transpose()
     }
-    /// The key of a run that goes on, and the id of what is pushed.
-    async fn target(&self, caller: &Caller, job_id: &str, id: &str) -> Result<(String, String), Error> {
+    /// The key of a run that goes on, the id of what is pushed, and how long to wait for what the run says to it: one that
+    /// waits for a slot says nothing.
+    async fn target(
+        &self,
+        caller: &Caller,
+        job_id: &str,
+        id: &str,
+    ) -> Result<(String, String, Duration), Error> {
         if id.len() > MAX_ID {
             return Err(Error::InvalidField {
                 field: "input_id",
@@ -150,7 +156,12 @@ impl Jobs {
         } else {
             id.to_owned()
         };
-        Ok((row.job_key, id))
+        let patience = if row.status == "queued" {
+            Duration::ZERO
+        } else {
+            ANSWER
+        };
+        Ok((row.job_key, id, patience))
     }
     /// Gives an input its place in the order; the place, and whether this call gave it.
     async fn record(&self, job_key: &str, new: New<'_>) -> Result<(i64, bool), Error> {
