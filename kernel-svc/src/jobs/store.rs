@@ -24,6 +24,8 @@ use crate::{
 const DEFAULT_PAGE: u64 = 50;
 /// Rows on a page at most.
 const MAX_PAGE: u64 = 500;
+/// Bytes of a page at most, but for a page of one row: a page is one message.
+const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// Reads and writes rows of runs.
 #[derive(Clone)]
@@ -210,7 +212,8 @@ impl Store {
         let filter = format!("{status:?}/{:?}", request.workflow_id);
         if !request.page_token.is_empty() {
             let (at, key) = read_token(&request.page_token, &filter)?;
-            query = query.filter(
+            // The first part is for the index, which makes no range of the second one.
+            query = query.filter(Column::CreatedAt.lte(at)).filter(
                 Condition::any().add(Column::CreatedAt.lt(at)).add(
                     Condition::all()
                         .add(Column::CreatedAt.eq(at))
@@ -229,8 +232,16 @@ impl Store {
             .into_model::<Model>()
             .all(self.db.read())
             .await?;
-        let more = u64::try_from(rows.len()).is_ok_and(|count| count > limit);
-        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let found = rows.len();
+        let mut bytes = 0;
+        let fit = rows.iter().take_while(|row| {
+            bytes += row.params.len() + row.outputs.as_ref().map_or(0, Vec::len);
+            bytes += row.issues.as_ref().map_or(0, String::len);
+            bytes <= MAX_PAGE_BYTES
+        });
+        let fit = fit.count().max(1);
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX).min(fit));
+        let more = found > rows.len();
         let next = rows
             .last()
             .filter(|_| more)

@@ -20,6 +20,8 @@ use crate::{
 
 /// Workflows of one user at most.
 const MAX_WORKFLOWS: u64 = 10_000;
+/// Bytes of a page at most, but for a page of one row: a page is one message.
+const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Longest text to look for, in bytes.
 const MAX_QUERY: usize = 500;
 
@@ -237,7 +239,8 @@ impl Store {
         let filter = format!("{text:?}/{tag:?}/{run_mode:?}/{name:?}");
         if !page_token.is_empty() {
             let (at, key) = read_token(page_token, &filter)?;
-            query = query.filter(
+            // The first part is for the index, which makes no range of the second one.
+            query = query.filter(Column::CreatedAt.lte(at)).filter(
                 Condition::any().add(Column::CreatedAt.lt(at)).add(
                     Condition::all()
                         .add(Column::CreatedAt.eq(at))
@@ -251,8 +254,15 @@ impl Store {
             .limit(limit + 1)
             .all(self.db.read())
             .await?;
-        let more = u64::try_from(rows.len()).is_ok_and(|count| count > limit);
-        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        let found = rows.len();
+        let mut bytes = 0;
+        let fit = rows.iter().take_while(|row| {
+            bytes += row.description.len() + row.settings.len() + row.params.len() + row.extra.len();
+            bytes <= MAX_PAGE_BYTES
+        });
+        let fit = fit.count().max(1);
+        rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX).min(fit));
+        let more = found > rows.len();
         let next = rows
             .last()
             .filter(|_| more)
