@@ -133,6 +133,7 @@ impl JobServices {
     async fn cancel(&self, generation_id: &str) {
         let request = self.signed(CancelGenerationRequest {
             generation_id: generation_id.to_owned(),
+            job_id: None,
         });
         if let Err(status) = self.clients.providers.clone().cancel_generation(request).await {
             tracing::warn!(generation_id, code = ?status.code(), "a generation could not be cancelled");

@@ -161,6 +161,7 @@ pub(crate) async fn cancel(
         &caller,
         CancelGenerationRequest {
             generation_id: id.clone(),
+            job_id: None,
         },
     );
     let answer = app.clients.answer(models.cancel_generation(request)).await?;

@@ -3,11 +3,15 @@
 //! A run is given up, not cancelled, when its relay can record nothing any more, when another process has taken it up, or
 //! when this process goes down: what it asked of providers goes on, and whoever takes the run up finds it again.
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
-use atelier_common::identity::Caller;
+use atelier_common::{
+    backoff::{self, Exponential},
+    identity::Caller,
+};
 use atelier_proto::{
     kernel::v1::{JobStatus, RunOptions},
+    provider::v1::CancelGenerationRequest,
     value::{Map, Value},
 };
 use tokio::{
@@ -15,6 +19,7 @@ use tokio::{
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
+use tonic::{Code, Request, Status};
 use tracing::Instrument;
 
 use super::{Inner, Jobs, Ticket, driver::ended};
@@ -93,11 +98,33 @@ impl Jobs {
         if work.row.cancel_requested_at.is_some() {
             cancel.cancel();
         }
+        let asked = cancel.clone();
+        let cancel = match &begun {
+            Some(_) => CancellationToken::new(),
+            None => cancel,
+        };
+        let (caller, job_id) = (work.caller.clone(), work.row.job_id.clone());
         let jobs = self.clone();
         let span = tracing::info_span!("run", job_id = work.row.job_id);
         let drive = async move {
             let _driven = driven;
             let taken_up = begun.is_some();
+            // Nodes of a run that was taken up may never come to what they asked of providers before: a cancel reaches that
+            // first, and then the run, so that a process which dies in between leaves both to the next one.
+            let (herald, tripped) = (jobs.clone(), cancel.clone());
+            let cancelled = async move {
+                if taken_up {
+                    asked.cancelled().await;
+                    herald.cancel_generations(&caller, &job_id).await;
+                    tripped.cancel();
+                }
+                std::future::pending::<Infallible>().await
+            };
+            let mut cancelled = Box::pin(cancelled);
+            if taken_up && work.row.cancel_requested_at.is_some() {
+                // Before anything is asked of providers again.
+                let _ = cancel.run_until_cancelled(&mut cancelled).await;
+            }
             let (begun, relay) = match begun {
                 Some(begun) => ((begun.journal, begun.resume), begun.relay),
                 None => {
@@ -115,11 +142,31 @@ impl Jobs {
                 input,
                 taken,
             };
-            if let Err(error) = drive.drive(ticket, relay).await {
+            let outcome = tokio::select! {
+                outcome = Box::pin(drive.drive(ticket, relay)) => outcome,
+                never = cancelled => match never {},
+            };
+            if let Err(error) = outcome {
                 tracing::error!(error = &error as &dyn std::error::Error, "a run was given up");
             }
         };
         drop(self.tasks.spawn("job", drive.instrument(span)));
+    }
+    /// Cancels what a run asked of providers, whoever drove it then. A seam that is away for a moment is asked again.
+    pub(super) async fn cancel_generations(&self, caller: &Caller, job_id: &str) {
+        let message = CancelGenerationRequest {
+            generation_id: String::new(),
+            job_id: Some(job_id.to_owned()),
+        };
+        let pauses = Exponential::new(Duration::from_millis(100), Duration::from_secs(2)).pauses(8);
+        let ask = || async {
+            let request = self.clients.signer.attach(Request::new(message.clone()), caller);
+            self.clients.providers.clone().cancel_generation(request).await
+        };
+        let passes = |status: &Status| matches!(status.code(), Code::Unavailable | Code::DeadlineExceeded);
+        if let Err(status) = backoff::retry(pauses.iter(), ask, passes).await {
+            tracing::warn!(job_id, code = ?status.code(), "generations of a cancelled run could not be cancelled");
+        }
     }
     pub(super) fn relay(&self, caller: &Caller, row: &Model, options: RunOptions, live: Arc<Live>) -> Relay {
         let identity = Identity {
@@ -206,6 +253,11 @@ impl Drive {
             loaded = graph::load(&work.graph, &registry, &strict);
         }
         let Ok(graph) = loaded else {
+            if self.cancel.is_cancelled() {
+                // Workers that did not come back say nothing about the graph.
+                let _ = events.send(ended(JobStatus::Cancelled, None, None)).await;
+                return;
+            }
             return refuse(work, &registry, &events).await;
         };
         let (journal, resume) = std::mem::take(&mut self.begun);

@@ -186,7 +186,8 @@ impl Jobs {
     /// Ends a run that nobody can run.
     async fn end_lost(&self, row: Model) -> Result<(), Error> {
         let recorded = unpublished(self.store.db(), &row.job_key).await?;
-        let (_, _, mut relay, _) = self.resumed_relay(&row)?;
+        let (caller, _, mut relay, _) = self.resumed_relay(&row)?;
+        self.cancel_generations(&caller, &row.job_id).await;
         relay.publish_recorded(recorded).await?;
         let event = ended(JobStatus::Failed, Some(LOST.to_owned()), Some("INTERRUPTED"));
         relay.commit(&mut vec![event]).await

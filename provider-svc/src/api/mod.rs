@@ -48,10 +48,14 @@ impl ProviderService for Service {
         request: Request<CancelGenerationRequest>,
     ) -> Result<Response<CancelGenerationResponse>, Status> {
         let caller = identity::caller(&request)?;
-        let answer = self
-            .seam
-            .cancel(&caller, &request.get_ref().generation_id)
-            .await?;
+        let CancelGenerationRequest {
+            generation_id,
+            job_id,
+        } = request.into_inner();
+        let answer = match job_id.filter(|id| !id.is_empty()) {
+            Some(job_id) => self.seam.cancel_job(&caller, &job_id).await?,
+            None => self.seam.cancel(&caller, &generation_id).await?,
+        };
         Ok(Response::new(answer))
     }
 

@@ -16,8 +16,8 @@ use atelier_proto::ids::InstanceId;
 use atelier_proto::reason;
 use atelier_proto::tracker::v1::generation_service_client::GenerationServiceClient;
 use atelier_proto::tracker::v1::{
-    BindAttemptRequest, CancelGenerationRequest, CancelGenerationResponse, Generation, GenerationStatus,
-    GetGenerationRequest, OpenGenerationRequest,
+    BindAttemptRequest, CancelGenerationRequest, CancelGenerationResponse, Generation, GenerationFilter,
+    GenerationStatus, GetGenerationRequest, ListGenerationsRequest, OpenGenerationRequest,
 };
 use tonic::{Code, Request, Response, Status};
 
@@ -27,6 +27,8 @@ use crate::settings::LedgerMode;
 
 pub use row::{Close, Row};
 
+/// Rows of a run that are looked at at a time.
+const ROWS: i32 = 500;
 /// Tries to deliver a write that the ledger calls its own bug, before it is given up.
 const MAX_INTERNAL: u32 = 20;
 
@@ -241,6 +243,32 @@ impl Ledger {
             .await;
         match answer.map_err(WriteError::from) {
             Ok(answer) => answer.generation.ok_or(Error::LedgerUnavailable),
+            Err(WriteError::Refused(status)) => Err(Error::Ledger(status)),
+            Err(WriteError::Unavailable(_) | WriteError::Fenced) => Err(Error::LedgerUnavailable),
+        }
+    }
+
+    /// Rows of a run of the caller that go on, a page of them.
+    ///
+    /// # Errors
+    /// What the ledger says.
+    pub async fn running_of(&self, caller: &Caller, job_id: &str) -> Result<Vec<Generation>, Error> {
+        let request = ListGenerationsRequest {
+            filter: Some(GenerationFilter {
+                status: Some(GenerationStatus::Running.into()),
+                job_id: Some(job_id.to_owned()),
+                ..GenerationFilter::default()
+            }),
+            page_size: ROWS,
+            page_token: String::new(),
+        };
+        let answer = self
+            .within(Box::pin(
+                self.client().list_generations(self.request(request, caller)),
+            ))
+            .await;
+        match answer.map_err(WriteError::from) {
+            Ok(answer) => Ok(answer.generations),
             Err(WriteError::Refused(status)) => Err(Error::Ledger(status)),
             Err(WriteError::Unavailable(_) | WriteError::Fenced) => Err(Error::LedgerUnavailable),
         }

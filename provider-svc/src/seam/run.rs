@@ -153,6 +153,28 @@ impl Seam {
         })
     }
 
+    /// Cancels all calls of a run of the caller that go on.
+    ///
+    /// # Errors
+    /// What the ledger says.
+    pub async fn cancel_job(&self, caller: &Caller, job_id: &str) -> Result<CancelGenerationResponse, Error> {
+        let mut whole = CancelGenerationResponse::default();
+        // A cancelled row is no longer running, so the first page is all that there is to look at, until it brings nothing.
+        loop {
+            let mut any = false;
+            for generation in self.inner.ledger.running_of(caller, job_id).await? {
+                let answer = self.cancel(caller, &generation.generation_id).await?;
+                any |= answer.cancelled;
+                whole.aborted |= answer.aborted;
+            }
+            if !any {
+                return Ok(whole);
+            }
+            whole.cancelled = true;
+            whole.status = "cancelled".to_owned();
+        }
+    }
+
     async fn follow(self, plan: Plan, feed: Feed, opened: oneshot::Sender<Result<(), Error>>) {
         let request = plan.open_request();
         // K3: no row, no call.

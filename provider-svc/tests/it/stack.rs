@@ -224,6 +224,7 @@ impl Stack {
     pub async fn cancel(&self, caller: &Caller, id: &str) -> CancelGenerationResponse {
         let request = CancelGenerationRequest {
             generation_id: id.to_owned(),
+            job_id: None,
         };
         let request = self.signer.request(request, caller);
         self.client()
