@@ -4,6 +4,7 @@
 mod m20261130_000001_jobs;
 mod m20261130_000002_journal;
 mod m20261130_000003_workflows;
+mod m20261130_000004_indexes;
 
 use sea_orm_migration::prelude::*;
 
@@ -17,6 +18,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261130_000001_jobs::Migration),
             Box::new(m20261130_000002_journal::Migration),
             Box::new(m20261130_000003_workflows::Migration),
+            Box::new(m20261130_000004_indexes::Migration),
         ]
     }
     fn migration_table_name() -> sea_orm::DynIden {
