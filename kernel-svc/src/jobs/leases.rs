@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use atelier_common::tasks::Tasks;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, sea_query::Expr};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QuerySelect, sea_query::Expr};
 
 use super::{Jobs, drive::renewal, driver::goes_on};
 use crate::{
@@ -54,16 +54,21 @@ impl Jobs {
             return Ok(());
         }
         let tx = self.store.db().begin().await?;
+        let mut renewed = 0;
         // Only what is driven: the lease of a run that was lost here must end.
         for keys in driven.chunks(KEYS) {
-            Entity::update_many()
+            renewed += Entity::update_many()
                 .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
                 .filter(Column::Owner.eq(self.instance.as_ref()))
                 .filter(Column::JobKey.is_in(keys))
                 .exec(&*tx)
-                .await?;
+                .await?
+                .rows_affected;
         }
         tx.commit().await?;
+        if renewed < u64::try_from(driven.len()).unwrap_or(u64::MAX) {
+            self.abandon_lost(&driven).await?;
+        }
         let asked = Entity::find()
             .filter(Column::Owner.eq(self.instance.as_ref()))
             .filter(Column::Status.is_in(["queued", "running"]))
@@ -72,6 +77,30 @@ impl Jobs {
             .await?;
         for row in asked.iter().filter(|row| goes_on(row)) {
             self.trip(&row.job_key);
+        }
+        Ok(())
+    }
+    /// Gives up the runs that another process has taken up meanwhile: what their nodes do outside is done there now.
+    async fn abandon_lost(&self, driven: &[String]) -> Result<(), Error> {
+        for keys in driven.chunks(KEYS) {
+            let lost: Vec<String> = Entity::find()
+                .select_only()
+                .column(Column::JobKey)
+                .filter(Column::JobKey.is_in(keys))
+                .filter(
+                    Condition::any()
+                        .add(Column::Owner.is_null())
+                        .add(Column::Owner.ne(self.instance.as_ref())),
+                )
+                .into_tuple()
+                .all(self.store.db().read())
+                .await?;
+            for key in lost {
+                if let Some(running) = self.running.get(&key) {
+                    tracing::warn!(job_key = key, "a run is driven by another process now");
+                    running.abandon.cancel();
+                }
+            }
         }
         Ok(())
     }
