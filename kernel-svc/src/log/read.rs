@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Segments that one page reads; their size is bounded by the relay's batches.
-const PAGE: u64 = 16;
+const PAGE: u64 = 8;
 /// Events that one step takes from the tail.
 const STEP: usize = 256;
 /// How often a run that another process drives is looked at.

@@ -28,7 +28,7 @@ use atelier_proto::{
         GenerationComplete, Intervention, JobEvent, JobStatus, RunOptions, job_event::Event as Frame,
     },
     time,
-    value::Value,
+    value::{Map, Value},
 };
 use futures_util::{StreamExt, stream};
 use prost::Message;
@@ -49,6 +49,8 @@ use media::KnownMedia;
 
 /// Events that are committed together at most.
 pub const BATCH: usize = 512;
+/// What they may weigh together, in bytes, roughly; one that is heavier goes alone. They are one blob of the log.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// Artifacts of one run whose media are saved at the same time at most.
 const SAVES: usize = 4;
 /// Frames of one invocation that are kept for a later process, in bytes at most.
@@ -174,7 +176,16 @@ impl Relay {
     /// The store refused, or another instance drives the run.
     pub async fn pump(mut self, mut events: mpsc::Receiver<Event>) -> Result<(), Error> {
         let mut batch = Vec::with_capacity(BATCH);
-        while events.recv_many(&mut batch, BATCH).await > 0 {
+        while let Some(event) = events.recv().await {
+            let mut bytes = weight(&event);
+            batch.push(event);
+            while batch.len() < BATCH
+                && bytes < BATCH_BYTES
+                && let Ok(event) = events.try_recv()
+            {
+                bytes += weight(&event);
+                batch.push(event);
+            }
             self.commit(&mut batch).await?;
         }
         Ok(())
@@ -508,6 +519,28 @@ impl Commit {
         } else {
             artifacts.push(self.row(None));
         }
+    }
+}
+/// What an event weighs, roughly: the values in it.
+fn weight(event: &Event) -> usize {
+    let map = |map: &Map| map.values().map(Value::weight).sum::<usize>();
+    match event {
+        Event::Artifact { outputs, .. }
+        | Event::Job {
+            outputs: Some(outputs),
+            ..
+        } => map(outputs),
+        Event::Node {
+            result: Some(result), ..
+        } => map(result),
+        Event::Output { value, .. } => value.weight(),
+        Event::Frames { frames, .. } => frames.iter().map(map).sum(),
+        Event::Job { .. }
+        | Event::Node { .. }
+        | Event::Queued { .. }
+        | Event::Edge { .. }
+        | Event::Note { .. }
+        | Event::Supervision { .. } => 0,
     }
 }
 /// The result of an artifact whose event the log does not keep.
