@@ -18,6 +18,15 @@ use prost::Message;
 
 use crate::error::Error;
 
+/// Ends the key of an invocation under which its result is kept, not its frames. No key of an invocation ends so.
+const RESULT: char = '=';
+
+/// The key under which the result of an invocation is kept whose event is not in the log.
+#[must_use]
+pub fn result_key(invocation: &str) -> String {
+    format!("{invocation}{RESULT}")
+}
+
 /// Encodes events one after the other, each with its length before it.
 #[must_use]
 pub fn encode<'a>(events: impl IntoIterator<Item = &'a JobEvent>) -> Vec<u8> {

@@ -11,7 +11,7 @@ use atelier_proto::{
 use prost::Message;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::{decode, unpublished};
+use super::{RESULT, decode, unpublished};
 use crate::{
     entity::{artifacts, frames, segments},
     error::Error,
@@ -95,7 +95,13 @@ impl Past {
                 })
                 .collect();
             let frames = frames.ok_or(Error::DamagedLog)?;
-            past.journal.add_frames(&row.node_id, &row.invocation, frames);
+            // A result is not what was emitted: the code of a node that yields frames runs again beside it.
+            match row.invocation.strip_suffix(RESULT) {
+                Some(invocation) => frames
+                    .into_iter()
+                    .for_each(|outputs| past.journal.add_committed(&row.node_id, invocation, outputs)),
+                None => past.journal.add_frames(&row.node_id, &row.invocation, frames),
+            }
         }
         Ok(past)
     }

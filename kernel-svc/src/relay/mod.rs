@@ -548,7 +548,7 @@ fn hidden_result(commit: &Commit, artifact: GenerationComplete) -> Option<(Arc<s
     let values = vec![WireValue {
         kind: Some(Kind::MapValue(artifact.outputs?)),
     }];
-    let (node, invocation) = (Arc::clone(&commit.node_id), commit.invocation.clone());
+    let (node, invocation) = (Arc::clone(&commit.node_id), log::result_key(&commit.invocation));
     Some((node, invocation, ListValue { values }))
 }
 /// An artifact that was committed before it could be shown.
