@@ -18,6 +18,10 @@ use crate::node::{Correlation, CorrelationKind, InputMode};
 /// The name of the whole execution as a source.
 const EXECUTION: &str = "__execution__";
 
+/// Iterations within iterations at most. Every handle keeps all that it lies in, so that the memory for a graph grows with
+/// its nodes times this.
+const MAX_NESTED: usize = 64;
+
 /// Analyses a graph.
 ///
 /// # Errors
@@ -145,7 +149,15 @@ impl Analysis<'_> {
             .iter()
             .map(|(scope, _)| scope)
             .max_by_key(|scope| scope.len());
-        let scope = longest.cloned().unwrap_or_default();
+        let mut scope = longest.cloned().unwrap_or_default();
+        if scope.len() > MAX_NESTED {
+            let text = format!(
+                "input {name} of node {} lies in more than {MAX_NESTED} iterations within each other",
+                node.id
+            );
+            self.report("corr.too_deep", node, &name, text);
+            scope.0.truncate(MAX_NESTED);
+        }
         if sources.iter().any(|(other, _)| !other.comparable(&scope)) {
             let text = format!(
                 "the edges into list input {name} of node {} come from unrelated iterations",
