@@ -1,15 +1,25 @@
 //! How the code of a controller calls the nodes that it controls and gets their answers (kernel specification 5.4).
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    collections::{HashMap, HashSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use async_trait::async_trait;
 use atelier_proto::value::Map;
 
-use super::{core::Core, inbox::Envelope, lineage::Lineage};
-use crate::{graph::control::run_event, node::Controls};
+use super::{
+    core::Core,
+    inbox::{Envelope, Inbox},
+    lineage::Lineage,
+};
+use crate::{
+    graph::{control::run_event, plan::PlanNode},
+    node::Controls,
+};
 
 /// The nodes that one node controls.
 pub(crate) struct Controlled {
@@ -27,31 +37,66 @@ impl Controlled {
             calls: AtomicU64::new(0),
         }
     }
-    /// Whether a node waits for an output of the caller, which comes only when the caller is done. Edges that lead from
-    /// the caller straight to the node are ended: the call brings what they would.
+    /// Whether a node waits for the caller: for an output of it, for an event of it, or for its answer to another call.
+    /// None of them comes before the caller has its own answer. Edges that lead from the caller straight to the node are
+    /// ended: the call brings what they would.
     fn waits_for_caller(&self, target: usize) -> bool {
-        let mut seen = vec![target];
-        let mut next = 0;
+        let (plan, calls) = (&self.core.plan, self.open_calls());
+        let (mut seen, mut left) = (HashSet::from([target]), vec![target]);
         // Each node is looked at once, so the graph bounds this.
-        while let Some(node) = seen.get(next).copied() {
-            next += 1;
-            for (at, edge) in self.core.plan.edges.iter().enumerate() {
-                let open = self.core.edges.get(at).is_some_and(|state| !state.is_ended());
-                if edge.target != node || edge.control || !open {
-                    continue;
-                }
-                if edge.source != self.at {
-                    if !seen.contains(&edge.source) {
-                        seen.push(edge.source);
+        while let Some(at) = left.pop() {
+            let (Some(node), Some(inbox)) = (plan.nodes.get(at), self.core.inboxes.get(at)) else {
+                continue;
+            };
+            if at != target && self.waits_for_event(at, node, inbox) {
+                return true;
+            }
+            let mut sources: Vec<usize> = calls.get(&at).cloned().unwrap_or_default();
+            for (place, handle) in node.facts.handles.iter().enumerate() {
+                // A controlled node waits for the first value of an input only.
+                let got = at == target && inbox.view(|view| view.seen(place));
+                for edge in handle.edges.iter().copied() {
+                    let open = self.core.edges.get(edge).is_some_and(|state| !state.is_ended());
+                    let Some(source) = plan.edges.get(edge).filter(|_| open).map(|edge| edge.source) else {
+                        continue;
+                    };
+                    if at == target && source == self.at {
+                        self.core.close_edge(edge);
+                    } else if !got {
+                        sources.push(source);
                     }
-                } else if node == target {
-                    self.core.close_edge(at);
-                } else {
+                }
+            }
+            for source in sources {
+                if source == self.at {
                     return true;
+                }
+                if seen.insert(source) {
+                    left.push(source);
                 }
             }
         }
         false
+    }
+    /// Whether a node that the caller alone controls has nothing to do: it gives nothing before the next event.
+    fn waits_for_event(&self, at: usize, node: &PlanNode, inbox: &Inbox) -> bool {
+        let mine = self.core.plan.nodes.get(self.at);
+        let mine = mine.is_some_and(|caller| caller.controls.contains(&at)) && node.controllers == 1;
+        let control = node.facts.handles.len();
+        mine && inbox.view(|view| {
+            view.is_open(control) && view.buffered(control) == 0 && (view.parked() || !view.seen(control))
+        })
+    }
+    /// Nodes that wait for the answers of others, by caller.
+    fn open_calls(&self) -> HashMap<usize, Vec<usize>> {
+        let mut calls: HashMap<usize, Vec<usize>> = HashMap::new();
+        for (event, target) in self.core.waiters.all() {
+            let caller = event.checked_sub(CALLS).map(|call| usize::try_from(call >> 20));
+            if let Some(Ok(caller)) = caller {
+                calls.entry(caller).or_default().push(target);
+            }
+        }
+        calls
     }
 }
 #[async_trait]
@@ -68,15 +113,17 @@ impl Controls for Controlled {
         let (Some(inbox), Some(plan)) = (core.inboxes.get(at), core.plan.nodes.get(at)) else {
             return Err(unknown());
         };
-        if self.waits_for_caller(at) {
-            return Err(format!(
-                "node {node} waits for a result of the node that calls it, so it cannot be called"
-            ));
-        }
         // By caller and place among its calls: the same when the run is taken up and its code asks again.
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let event = CALLS + (u64::try_from(self.at).unwrap_or(0) << 20) + call;
+        // Known before the look: of two that call each other at the same time one at least sees the other.
         let answer = core.waiters.wait(at, event);
+        if self.waits_for_caller(at) {
+            let why =
+                format!("node {node} waits for a result of the node that calls it, so it cannot be called");
+            core.waiters.settle(event, Err(why.clone()));
+            return Err(why);
+        }
         let envelope = Envelope {
             event,
             ..Envelope::new(run_event(properties.into()), Lineage::default())

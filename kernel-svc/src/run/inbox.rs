@@ -70,6 +70,8 @@ pub(crate) enum Taken {
 struct Handle {
     queue: VecDeque<(u64, Item)>,
     values: usize,
+    /// Whether a value ever came.
+    seen: bool,
     open: usize,
     limit: Option<usize>,
 }
@@ -199,6 +201,7 @@ impl Inbox {
             return Err(envelope);
         }
         queue.values += 1;
+        queue.seen = true;
         self.push(state, handle, Item::Value(envelope));
         Ok(true)
     }
@@ -357,6 +360,14 @@ impl View<'_> {
     /// Values of an input that wait to be read.
     pub fn buffered(&self, handle: usize) -> usize {
         self.0.handles.get(handle).map_or(0, |handle| handle.values)
+    }
+    /// Whether a value ever came to an input.
+    pub fn seen(&self, handle: usize) -> bool {
+        self.0.handles.get(handle).is_some_and(|handle| handle.seen)
+    }
+    /// Whether the consumer waits.
+    pub fn parked(&self) -> bool {
+        self.0.parked
     }
     /// Whether a producer of an input is still open.
     pub fn is_open(&self, handle: usize) -> bool {

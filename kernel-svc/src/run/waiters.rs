@@ -33,6 +33,11 @@ impl Waiters {
         self.lock().insert(event, (node, sender));
         receiver
     }
+    /// Events whose outcome is waited for, and the nodes that they were sent to.
+    pub fn all(&self) -> Vec<(u64, usize)> {
+        let waiting = self.lock();
+        waiting.iter().map(|(event, (node, _))| (*event, *node)).collect()
+    }
     /// Settles an event. Events that nobody waits for have the id 0.
     pub fn settle(&self, event: u64, outcome: Result<Map, String>) {
         if event == 0 {
