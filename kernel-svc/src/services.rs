@@ -2,10 +2,14 @@
 
 mod keep;
 
-use std::sync::{Arc, PoisonError, atomic::Ordering};
+use std::{
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use atelier_common::{
+    backoff::Exponential,
     channel::Transport,
     identity::{Caller, Signer},
 };
@@ -21,6 +25,7 @@ use atelier_proto::{
         RunGenerationResponse, provider_service_client::ProviderServiceClient,
         run_generation_response::Event as Said,
     },
+    reason,
     tracker::v1::Generation,
     value::{Map, MediaRef, Value},
 };
@@ -44,6 +49,11 @@ const MAX_MEDIA: usize = 256 * 1024 * 1024;
 
 /// Bytes of an asset that go out in one message; asset-svc takes no more.
 const UPLOAD_PIECE: usize = 64 * 1024;
+
+/// Longest idempotency key that the seam takes, in bytes.
+const MAX_KEY: usize = 512;
+/// Pauses before a call whose connection was lost is asked for again; all of them are about three minutes.
+const REATTACH: u32 = 40;
 
 /// Clients of the services that the kernel calls.
 #[derive(Clone)]
@@ -98,13 +108,9 @@ impl JobServices {
         &self,
         ctx: &Context,
         mut stream: Streaming<RunGenerationResponse>,
-        asked: String,
+        seen: &mut Seen,
         pieces: &mut dyn Pieces,
-    ) -> Result<Generated, NodeError> {
-        let mut seen = Seen {
-            asked,
-            ..Seen::default()
-        };
+    ) -> Result<(), Lost> {
         let mut cancel_sent = false;
         loop {
             let next = tokio::select! {
@@ -117,16 +123,12 @@ impl JobServices {
                 next = stream.message() => next,
             };
             match next {
-                Ok(Some(RunGenerationResponse { event: Some(said) })) => seen.take(ctx, said, pieces).await?,
-                Ok(Some(RunGenerationResponse { event: None })) => {}
-                Ok(None) => return seen.end(ctx),
-                Err(status) => {
-                    return Err(failure(
-                        &status,
-                        seen.generation.as_ref(),
-                        ctx.cancel.is_cancelled(),
-                    ));
+                Ok(Some(RunGenerationResponse { event: Some(said) })) => {
+                    seen.take(ctx, said, pieces).await.map_err(Lost::ByNode)?;
                 }
+                Ok(Some(RunGenerationResponse { event: None })) => {}
+                Ok(None) => return Ok(()),
+                Err(status) => return Err(Lost::Call(status)),
             }
         }
     }
@@ -138,6 +140,20 @@ impl JobServices {
         if let Err(status) = self.clients.providers.clone().cancel_generation(request).await {
             tracing::warn!(generation_id, code = ?status.code(), "a generation could not be cancelled");
         }
+    }
+}
+/// Why a call is not read to its end.
+enum Lost {
+    /// The node cannot take what the call says.
+    ByNode(NodeError),
+    /// It failed, or its connection broke.
+    Call(Status),
+}
+/// Whether nothing was said about the call itself: the seam went away, or is going down. The row goes on without it.
+fn is_broken(status: &Status) -> bool {
+    match status.get_details_error_info() {
+        Some(info) => info.reason == reason::DRAINING,
+        None => matches!(status.code(), Code::Unavailable | Code::Unknown | Code::Internal),
     }
 }
 /// What a call said so far.
@@ -282,6 +298,12 @@ impl Services for JobServices {
         }
         let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
         let key = format!("inv:{}:{}:{}:{ordinal}", ctx.job_id, ctx.node_id, ctx.invocation);
+        // Ids of nodes are as long as their author likes, and iterations lie within each other.
+        let key = if key.len() > MAX_KEY {
+            format!("inv:{}", blake3::hash(key.as_bytes()).to_hex())
+        } else {
+            key
+        };
         let GenerationCall {
             provider,
             model,
@@ -289,8 +311,11 @@ impl Services for JobServices {
             params,
             persist,
         } = call;
-        let asked = provider.clone();
-        let request = self.signed(RunGenerationRequest {
+        let mut seen = Seen {
+            asked: provider.clone(),
+            ..Seen::default()
+        };
+        let request = RunGenerationRequest {
             provider,
             model,
             capability,
@@ -307,12 +332,38 @@ impl Services for JobServices {
             idempotency_key: Some(key),
             persist: persist.then(Persist::default),
             ..RunGenerationRequest::default()
-        });
-        let stream = self.clients.providers.clone().run_generation(request).await;
-        let stream = stream
-            .map_err(|status| failure(&status, None, ctx.cancel.is_cancelled()))?
-            .into_inner();
-        self.follow(ctx, stream, asked, pieces).await
+        };
+        let mut pauses = Exponential::new(Duration::from_millis(200), Duration::from_secs(5))
+            .pauses(REATTACH)
+            .iter();
+        loop {
+            let mut providers = self.clients.providers.clone();
+            let status = match providers.run_generation(self.signed(request.clone())).await {
+                Ok(stream) => match self.follow(ctx, stream.into_inner(), &mut seen, pieces).await {
+                    Ok(()) => return seen.end(ctx),
+                    Err(Lost::ByNode(error)) => return Err(error),
+                    Err(Lost::Call(status)) => status,
+                },
+                Err(status) => status,
+            };
+            let pause = pauses.next().filter(|_| is_broken(&status));
+            let Some(pause) = pause else {
+                return Err(failure(
+                    &status,
+                    seen.generation.as_ref(),
+                    ctx.cancel.is_cancelled(),
+                ));
+            };
+            tracing::warn!(
+                code = ?status.code(),
+                "a call to a provider lost its connection and is asked for again by its key"
+            );
+            // Whoever is cancelled meanwhile asks at once: only the seam can say what was paid.
+            let _ = ctx.cancel.run_until_cancelled(tokio::time::sleep(pause)).await;
+            if ctx.cancel.is_cancelled() && seen.generation.is_none() {
+                return Err(NodeError::cancelled());
+            }
+        }
     }
     async fn media_bytes(&self, _ctx: &Context, media: &MediaRef) -> Result<Bytes, NodeError> {
         if let Some(data) = &media.data {
