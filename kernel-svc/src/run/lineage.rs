@@ -115,6 +115,12 @@ impl Lineage {
             )
         })
     }
+    /// Whether it belongs to all the items that `parent` does.
+    #[must_use]
+    pub fn is_under(&self, parent: &Self) -> bool {
+        let mut tokens = parent.tokens().iter();
+        tokens.all(|token| self.index(token.root) == Some(token.index))
+    }
     /// Iterations of the value that a scope does not have.
     pub fn beyond(&self, scope: &Scope) -> impl Iterator<Item = Token> {
         self.tokens()

@@ -14,7 +14,10 @@ use super::{
     inbox::{Envelope, Item},
     lineage::Lineage,
 };
-use crate::graph::{facts::Repeat, facts::Root, plan::PlanNode};
+use crate::graph::{
+    facts::{Repeat, Root, Scope},
+    plan::PlanNode,
+};
 use pending::{Pending, State};
 
 /// How an input takes part in the pairing.
@@ -69,6 +72,8 @@ pub(crate) struct Scheduler {
     roots: Arc<[Arc<str>]>,
     limits: Limits,
     classes: Vec<Class>,
+    /// The scope of the node, cut after none, one, … and all of its iterations.
+    levels: Vec<Scope>,
     closed: Vec<bool>,
     shared: Vec<Shared>,
     pending: Pending,
@@ -115,6 +120,8 @@ impl Scheduler {
         };
         let classes: Vec<Class> = facts.handles.iter().enumerate().map(class).collect();
         let count = classes.len();
+        let levels = (0..=depth).filter_map(|level| Some(Scope(facts.scope.0.get(..level)?.to_vec())));
+        let levels: Vec<Scope> = levels.collect();
         Self {
             roots,
             limits,
@@ -133,6 +140,7 @@ impl Scheduler {
             warnings: Vec::new(),
             forward: Vec::new(),
             classes,
+            levels,
             node,
         }
     }
@@ -180,7 +188,7 @@ impl Scheduler {
                 Ok(())
             }
             Item::ScopeClosed { parent, root } => {
-                self.parent_closed(handle, &parent, root);
+                self.parent_closed(&parent, root);
                 Ok(())
             }
         }
@@ -293,16 +301,22 @@ impl Scheduler {
         }
         Ok(())
     }
-    /// Keys of the outer items that a key lies under, by prefix input.
+    /// Keys of the outer items that a key lies under: by prefix input, then by level between the outermost and its own.
     fn parents(&self, key: &Lineage) -> Vec<(usize, Lineage)> {
         let handles = self
             .classes
             .iter()
             .enumerate()
             .filter(|(_, class)| **class == Class::Prefix);
-        handles
-            .filter_map(|(at, _)| Some((at, self.parent(at, key)?)))
-            .collect()
+        let by_input = handles.filter_map(|(at, _)| Some((at, self.parent(at, key)?)));
+        let inner = self.levels.iter().enumerate().skip(1);
+        let inner = inner.take(self.levels.len().saturating_sub(2));
+        let by_level = inner.filter_map(|(level, scope)| Some((self.place_of(level), key.project(scope)?)));
+        by_input.chain(by_level).collect()
+    }
+    /// Under which number the keys of a level are listed: after those of the inputs.
+    fn place_of(&self, level: usize) -> usize {
+        self.classes.len() + level
     }
     fn parent(&self, handle: usize, key: &Lineage) -> Option<Lineage> {
         let scope = &self.node.facts.handles.get(handle)?.scope;

@@ -119,13 +119,8 @@ impl Inputs<'_> {
             open.give(Group { parent, items });
             return;
         }
-        let under = |key: &Lineage| {
-            parent
-                .tokens()
-                .iter()
-                .all(|token| key.index(token.root) == Some(token.index))
-        };
-        let complete: Vec<Lineage> = open.open.keys().filter(|key| under(key)).cloned().collect();
+        let complete = open.open.keys().filter(|key| key.is_under(&parent));
+        let complete: Vec<Lineage> = complete.cloned().collect();
         for key in complete {
             let items = open.open.shift_remove(&key).unwrap_or_default();
             open.give(Group { parent: key, items });
@@ -148,15 +143,14 @@ impl Inputs<'_> {
             Some(_) if !scope.is_empty() => Vec::new(),
             _ => vec![Lineage::default()],
         };
-        empty.retain(|parent| {
-            !open.given.contains(parent) && groups.iter().all(|group| group.parent != *parent)
-        });
+        let there: HashSet<&Lineage> = groups.iter().map(|group| &group.parent).collect();
+        empty.retain(|parent| !open.given.contains(parent) && !there.contains(parent));
         if !empty.is_empty() {
             groups.extend(empty.into_iter().map(|parent| Group {
                 parent,
                 items: Vec::new(),
             }));
-            groups.sort_by_key(|group| group.parent.position(&scope));
+            groups.sort_by_cached_key(|group| group.parent.position(&scope));
         }
         open.ready.extend(groups);
     }

@@ -190,8 +190,11 @@ impl Actor {
             }
             Item::ScopeClosed { parent, root } => {
                 if is_initial {
-                    looping.closed.push((parent, root));
-                    self.pass_ends(looping);
+                    if looping.runs.keys().any(|key| key.is_under(&parent)) {
+                        looping.closed.push((parent, root));
+                    } else {
+                        self.emitter.scope_closed(&parent, root);
+                    }
                 }
                 Ok(())
             }
@@ -339,18 +342,13 @@ impl Actor {
                 self.emitter.skip(key, false);
             }
         }
-        self.pass_ends(looping);
+        self.pass_ends(looping, key);
     }
-    fn pass_ends(&self, looping: &mut Looping) {
-        let under = |key: &Lineage, parent: &Lineage| {
-            parent
-                .tokens()
-                .iter()
-                .all(|token| key.index(token.root) == Some(token.index))
-        };
+    /// A run has ended: perhaps it was the last one under an outer item that is closed.
+    fn pass_ends(&self, looping: &mut Looping, ended: &Lineage) {
         let Looping { runs, closed, .. } = looping;
         closed.retain(|(parent, root)| {
-            let busy = runs.keys().any(|key| under(key, parent));
+            let busy = !ended.is_under(parent) || runs.keys().any(|key| key.is_under(parent));
             if !busy {
                 self.emitter.scope_closed(parent, *root);
             }

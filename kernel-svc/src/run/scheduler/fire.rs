@@ -61,8 +61,9 @@ impl Scheduler {
             let next = self.ordinals.entry(key.clone()).or_default();
             ordinal = *next;
             *next += 1;
-            if let Some(state) = state.filter(|state| !state.is_empty()) {
-                self.pending.put_back(&key, state);
+            match state.filter(|state| !state.is_empty()) {
+                Some(state) => self.pending.put_back(&key, state),
+                None => self.after_key(&key),
             }
         } else {
             let left = state.into_iter().flat_map(|state| state.leftovers());
@@ -71,7 +72,6 @@ impl Scheduler {
                     *late += count;
                 }
             }
-            self.pending.forget(&key);
             if self.classes.contains(&Class::Max) {
                 self.fired.insert(key.clone());
             }

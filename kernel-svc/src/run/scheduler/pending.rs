@@ -47,7 +47,7 @@ impl State {
 pub(super) struct Pending {
     states: HashMap<Lineage, State>,
     order: BTreeMap<u64, Lineage>,
-    /// Numbers of the keys under an outer item, by prefix input.
+    /// Numbers of the keys under an outer item, by prefix input and by level.
     under: HashMap<(usize, Lineage), BTreeMap<u64, Lineage>>,
     /// Keys that hold values, by input.
     keys: Vec<usize>,
@@ -82,6 +82,10 @@ impl Pending {
         found
             .map(|keys| keys.values().cloned().collect())
             .unwrap_or_default()
+    }
+    /// Whether any key lies under an outer item.
+    pub fn has_under(&self, place: usize, parent: &Lineage) -> bool {
+        self.under.contains_key(&(place, parent.clone()))
     }
     pub fn push(&mut self, handle: usize, key: &Lineage, envelope: Envelope, parents: &[(usize, Lineage)]) {
         if !self.states.contains_key(key) {

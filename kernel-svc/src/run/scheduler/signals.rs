@@ -18,8 +18,8 @@ pub(super) struct Dead {
     keys: HashSet<Lineage>,
     /// Closed iterations under a parent, and how many of the node's edges have said so.
     closed: HashMap<(Lineage, Root), usize>,
-    /// Closed for all edges; passed on when no key under them waits.
-    waiting: Vec<(Lineage, Root)>,
+    /// Closed for all edges, by parent; passed on when no key under them waits.
+    waiting: HashMap<Lineage, Vec<Root>>,
     /// Edges into inputs, by iteration that they carry.
     carriers: HashMap<Root, usize>,
 }
@@ -75,20 +75,66 @@ impl Scheduler {
         }
     }
     /// An edge brings no more items of an iteration under a parent.
-    pub(super) fn parent_closed(&mut self, _handle: usize, parent: &Lineage, root: Root) {
+    pub(super) fn parent_closed(&mut self, parent: &Lineage, root: Root) {
         let count = self.dead.closed.entry((parent.clone(), root)).or_default();
         *count += 1;
         if self.dead.carriers.get(&root) == Some(count) {
             self.dead.closed.remove(&(parent.clone(), root));
             self.drop_under(parent);
-            self.dead.waiting.push((parent.clone(), root));
-            self.pass_on();
+            if self.waits_under(parent) {
+                let roots = self.dead.waiting.entry(parent.clone()).or_default();
+                roots.push(root);
+            } else {
+                self.pass_on(parent, root);
+            }
         }
     }
-    /// A key is through: perhaps its outer item is as well.
-    pub(super) fn after_key(&mut self, _key: &Lineage) {
-        if !self.dead.waiting.is_empty() {
-            self.pass_on();
+    /// How many iterations of the node's scope, counted from the outermost one, an outer item names; `None` when it names
+    /// others.
+    fn level(&self, parent: &Lineage) -> Option<usize> {
+        let tokens = parent.tokens();
+        let scope = self.levels.get(tokens.len())?;
+        let own = tokens.iter().all(|token| scope.0.contains(&token.root));
+        own.then_some(tokens.len())
+    }
+    /// Whether a key under an outer item waits.
+    fn waits_under(&self, parent: &Lineage) -> bool {
+        let innermost = self.levels.len().saturating_sub(1);
+        match self.level(parent) {
+            Some(0) => !self.pending.is_empty(),
+            Some(level) if level == innermost => self.pending.get(parent).is_some(),
+            Some(level) => self.pending.has_under(self.place_of(level), parent),
+            None => self.pending.any(|key| key.is_under(parent)),
+        }
+    }
+    /// Keys under an outer item that wait.
+    fn keys_under(&self, parent: &Lineage) -> Vec<Lineage> {
+        let inner = 1..self.levels.len().saturating_sub(1);
+        match self.level(parent).filter(|level| inner.contains(level)) {
+            Some(level) => self.pending.under(self.place_of(level), parent),
+            None => {
+                let all = self.pending.all().into_iter();
+                all.filter(|key| key.is_under(parent)).collect()
+            }
+        }
+    }
+    /// A key is through: perhaps its outer items are as well.
+    pub(super) fn after_key(&mut self, key: &Lineage) {
+        if self.dead.waiting.is_empty() {
+            return;
+        }
+        let parents: Vec<Lineage> = self
+            .levels
+            .iter()
+            .rev()
+            .filter_map(|scope| key.project(scope))
+            .collect();
+        for parent in parents {
+            if self.dead.waiting.contains_key(&parent) && !self.waits_under(&parent) {
+                for root in self.dead.waiting.remove(&parent).unwrap_or_default() {
+                    self.pass_on(&parent, root);
+                }
+            }
         }
     }
     /// No input can bring anything under a parent: keys there that wait for one will never fire.
@@ -98,7 +144,7 @@ impl Scheduler {
             return;
         }
         let driver = self.driver();
-        for key in self.pending.all().into_iter().filter(|key| is_under(key, parent)) {
+        for key in self.keys_under(parent) {
             for (at, count) in self
                 .pending
                 .forget(&key)
@@ -112,23 +158,15 @@ impl Scheduler {
             }
         }
     }
-    fn pass_on(&mut self) {
-        let waiting = std::mem::take(&mut self.dead.waiting);
-        for (parent, root) in waiting {
-            let under = |key: &Lineage| is_under(key, &parent);
-            if self.pending.any(under) {
-                self.dead.waiting.push((parent, root));
-            } else {
-                self.dead.keys.retain(|key| !under(key));
-                self.forward.push(Forward::ScopeClosed(parent, root));
+    fn pass_on(&mut self, parent: &Lineage, root: Root) {
+        self.dead.keys.retain(|key| !key.is_under(parent));
+        // What an input holds for this outer item is needed no more. The empty key holds for everything.
+        if !parent.is_empty() {
+            for shared in &mut self.shared {
+                shared.sticky.remove(parent);
+                shared.lists.remove(parent);
             }
         }
+        self.forward.push(Forward::ScopeClosed(parent.clone(), root));
     }
-}
-
-fn is_under(key: &Lineage, parent: &Lineage) -> bool {
-    parent
-        .tokens()
-        .iter()
-        .all(|token| key.index(token.root) == Some(token.index))
 }
