@@ -105,6 +105,8 @@ impl Actor {
                     .map_err(overflow)?;
                 self.fire_ready(scheduler, streamed).await?;
             }
+            // Not only when the inbox is empty: keys that wait for an input that has ended must not add up meanwhile.
+            self.note_ends(scheduler, streamed).await?;
         }
         (0..among).for_each(|handle| scheduler.close(handle));
         scheduler.finish();
