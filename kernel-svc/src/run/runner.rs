@@ -297,20 +297,22 @@ impl Run {
                     core.inboxes.iter().for_each(|inbox| inbox.close());
                 }
                 () = core.activity.idle(), if !stopping => {
-                    // Producers that wait for room get some, and loops whose body brings nothing back end their
-                    // iterations, before anything is called stuck.
+                    // Producers that wait for room get some, also while inputs are open: who pushes may be one of them.
+                    // Loops whose body brings nothing back end their iterations, before anything is called stuck.
+                    let limited = core.options.buffer_limit.is_some();
                     if core.activity.is_idle()
                         && !core.budget.stretch()
-                        && core.activity.is_stuck()
-                        && !core.inboxes.iter().any(|inbox| inbox.make_room())
-                        && !core.end_a_loop()
+                        && !(limited && core.inboxes.iter().any(|inbox| inbox.make_room()))
+                        && !(core.activity.is_stuck() && core.end_a_loop())
+                        && (core.activity.is_stuck() || core.budget.is_short())
                     {
                         stall = Some((Instant::now() + core.options.stall_timeout, core.activity.wakes()));
                     }
                 }
                 () = due(stall), if stall.is_some() && !stopping => {
                     let still = stall.take().is_some_and(|(_, wakes)| wakes == core.activity.wakes());
-                    if still && core.activity.is_stuck() {
+                    let short = core.activity.is_idle() && core.budget.is_short();
+                    if still && (short || core.activity.is_stuck()) {
                         stopping = true;
                         self.stalled = Some(if core.budget.is_short() {
                             ("run.memory", core.budget.shortage())
