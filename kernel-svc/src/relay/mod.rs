@@ -12,7 +12,7 @@ mod save;
 pub(crate) mod supervision;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -110,7 +110,7 @@ struct Commit {
     invocation: String,
     idx: i64,
     save: bool,
-    /// Its row is in the database already, from before a restart.
+    /// Its row is in the database already.
     recorded: bool,
 }
 
@@ -210,7 +210,7 @@ impl Relay {
         for event in batch.drain(..) {
             self.prepare(event, &mut pending);
         }
-        self.record(&pending).await?;
+        self.record(&mut pending).await?;
         self.publish(pending).await
     }
     /// Turns an event into frames: none when subscribers are not meant to see it.
@@ -333,22 +333,27 @@ impl Relay {
             recorded: false,
         })
     }
-    /// Commits the artifacts whose media must be saved before anyone sees them.
-    async fn record(&self, pending: &[Pending]) -> Result<(), Error> {
-        let artifacts: Vec<ArtifactRow> = pending
-            .iter()
-            .filter_map(|pending| {
-                let commit = pending
-                    .artifact
-                    .as_ref()
-                    .filter(|commit| commit.save && !commit.recorded)?;
-                let event = JobEvent {
-                    event: Some(pending.frame.clone()),
-                    ..JobEvent::default()
-                };
-                Some(commit.row(Some(event.encode_to_vec())))
-            })
+    /// Commits the artifacts whose media must be saved before anyone sees them, and the others of their nodes: a process
+    /// that dies meanwhile must not leave a gap among the indexes of a node.
+    async fn record(&self, pending: &mut [Pending]) -> Result<(), Error> {
+        let commits = pending.iter().filter_map(|pending| pending.artifact.as_ref());
+        let saving: HashSet<Arc<str>> = commits
+            .filter(|commit| commit.save && !commit.recorded)
+            .map(|commit| Arc::clone(&commit.node_id))
             .collect();
+        let mut artifacts = Vec::new();
+        for Pending { frame, artifact, .. } in pending {
+            let commit = artifact
+                .as_mut()
+                .filter(|commit| !commit.recorded && saving.contains(&commit.node_id));
+            let Some(commit) = commit else { continue };
+            let event = JobEvent {
+                event: Some(frame.clone()),
+                ..JobEvent::default()
+            };
+            artifacts.push(commit.row(Some(event.encode_to_vec())));
+            commit.recorded = true;
+        }
         if artifacts.is_empty() {
             return Ok(());
         }
@@ -514,7 +519,7 @@ impl Commit {
     }
     /// Where the commit goes in the append that shows it.
     fn file(self, artifacts: &mut Vec<ArtifactRow>, published: &mut Vec<(String, i64)>) {
-        if self.save || self.recorded {
+        if self.recorded {
             published.push((self.node_id.to_string(), self.idx));
         } else {
             artifacts.push(self.row(None));
