@@ -39,6 +39,8 @@ use crate::{
     node::{NodeError, TriggerEvent},
 };
 
+/// Ids of events that came along control edges begin here.
+const EDGE_EVENTS: u64 = 1 << 56;
 /// Least time between two `active` updates of an edge.
 const EDGE_UPDATE_MILLIS: u64 = 1_000;
 
@@ -83,6 +85,8 @@ pub(crate) struct EdgeState {
     reported_at: AtomicU64,
     completed: AtomicBool,
     ended: AtomicBool,
+    /// Control events so far.
+    events: AtomicU64,
 }
 impl EdgeState {
     pub fn is_ended(&self) -> bool {
@@ -189,10 +193,25 @@ impl Core {
             if let Some(probe) = &self.probe {
                 probe.delivered(&edge.id, &event, &Lineage::default(), &self.plan.roots);
             }
-            inbox
-                .put(edge.handle, Envelope::new(event, Lineage::default()))
-                .await;
+            let envelope = Envelope {
+                event: self.event_id(at, edge),
+                ..Envelope::new(event, Lineage::default())
+            };
+            inbox.put(edge.handle, envelope).await;
         }
+    }
+    /// The id of the next event on a control edge; 0 where a node has one controller, whose events come in one order. Those
+    /// of several come in any order, and their invocations must have the same names when a run is taken up.
+    fn event_id(&self, at: usize, edge: &PlanEdge) -> u64 {
+        let several = self
+            .plan
+            .nodes
+            .get(edge.target)
+            .is_some_and(|node| node.controllers > 1);
+        let (Some(state), Ok(at), true) = (self.edges.get(at), u64::try_from(at), several) else {
+            return 0;
+        };
+        EDGE_EVENTS + (at << 32) + state.events.fetch_add(1, Ordering::Relaxed)
     }
     /// Publishes the final count of an edge, then tells its target that this producer has ended. Each once.
     pub async fn end_edge(&self, at: usize) {

@@ -46,7 +46,7 @@ impl Actor {
                 }
                 Some(ControlEvent::Run(properties)) => {
                     self.drain(&inbox, &mut cache);
-                    // Events of callers are named by their ids, so that the numbers of the others do not depend on when they came.
+                    // Events of callers, and of several controllers, are named by their ids, so that no name depends on when they came.
                     let key = match envelope.event {
                         0 => format!("#{ordinal}"),
                         event => format!("!{event}"),
