@@ -93,11 +93,15 @@ pub(super) fn close(
     let mut issues = Vec::new();
     let links = Links::of(graph, places);
     let mut fed = feedback(graph, places);
+    let controlled = graph.edges.iter().filter(|edge| edge.control);
+    let controlled: HashSet<&str> = controlled.map(|edge| &*edge.target).collect();
+    let gathered = gathered(facts);
     for at in loops {
         let Some(node) = graph.nodes.get(at) else { continue };
         let feedback = fed.remove(&at).unwrap_or_default();
         let feedback = [(NEXT, feedback.next), (CONDITION, feedback.condition)];
-        inputs(graph, node, &feedback, facts.nodes.get(at), &mut issues);
+        let is_controlled = controlled.contains(&*node.id);
+        inputs(node, is_controlled, &feedback, facts.nodes.get(at), &mut issues);
         let Some(expected) = facts.nodes.get(at).and_then(body_scope) else {
             continue;
         };
@@ -115,6 +119,10 @@ pub(super) fn close(
                 });
             }
         }
+        // Most loops have nothing in them that gathers: their bodies need not be walked through.
+        if expected.innermost().is_none_or(|root| !gathered.contains(&root)) {
+            continue;
+        }
         let ends = feedback.iter().flat_map(|(_, edges)| edges);
         let ends = ends.filter_map(|edge| places.get(&graph.edges.get(*edge)?.source).copied());
         for inside in links.body(at, ends) {
@@ -122,6 +130,22 @@ pub(super) fn close(
         }
     }
     issues
+}
+
+/// Iterations in which some node gathers the values of one.
+fn gathered(facts: &Facts) -> HashSet<Root> {
+    let gathers = |node: &&NodeFacts| {
+        let mut outputs = node.outputs.iter();
+        outputs.any(|output| output.kind == CorrelationKind::Aggregate)
+    };
+    let nodes = facts.nodes.iter().filter(gathers);
+    let scopes = nodes.flat_map(|node| {
+        node.handles
+            .iter()
+            .map(|handle| &handle.scope)
+            .chain([&node.scope])
+    });
+    scopes.flat_map(|scope| scope.0.iter().copied()).collect()
 }
 
 /// The edges into the two inputs that are fed from the body, by their place in the graph.
@@ -175,8 +199,8 @@ fn source(facts: &Facts, places: &HashMap<Arc<str>, usize>, edge: &Edge) -> (Sco
 
 /// Which inputs are wired: the next value must be, each at most once, and nothing but the three of them.
 fn inputs(
-    graph: &HydratedGraph,
     node: &Node,
+    is_controlled: bool,
     feedback: &[(&'static str, Vec<usize>); 2],
     facts: Option<&NodeFacts>,
     issues: &mut Vec<Issue>,
@@ -204,7 +228,7 @@ fn inputs(
         );
         issues.push(issue("loop.fixed_input", Some(node), &handle.name, text));
     }
-    if graph.edges.iter().any(|edge| edge.control && edge.target == *id) {
+    if is_controlled {
         let text = format!("loop {id} cannot be controlled by events");
         issues.push(issue("loop.fixed_input", Some(node), CONTROL, text));
     }

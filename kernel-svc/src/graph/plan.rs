@@ -1,7 +1,10 @@
 //! A graph ready to run: nodes and edges by number, what each node knows of its handles, and where its values
 //! go.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use atelier_proto::value::{Map, Value};
 
@@ -104,16 +107,25 @@ impl Plan {
     #[must_use]
     pub fn new(graph: &HydratedGraph, facts: Facts) -> Self {
         let places = places(graph);
+        let handles: Vec<HashMap<&str, usize>> = facts
+            .nodes
+            .iter()
+            .map(|node| {
+                let names = node.handles.iter().enumerate();
+                names.map(|(at, handle)| (&*handle.name, at)).collect()
+            })
+            .collect();
         let edges: Vec<PlanEdge> = graph
             .edges
             .iter()
             .filter_map(|edge| {
                 let (source, target) = (*places.get(&edge.source)?, *places.get(&edge.target)?);
-                let handles = &facts.nodes.get(target)?.handles;
-                let found = handles
-                    .iter()
-                    .position(|handle| handle.name == edge.target_handle);
-                let handle = if edge.control { handles.len() } else { found? };
+                let handles = handles.get(target)?;
+                let handle = if edge.control {
+                    handles.len()
+                } else {
+                    *handles.get(&*edge.target_handle)?
+                };
                 let (id, source_handle) = (Arc::clone(&edge.id), Arc::clone(&edge.source_handle));
                 Some(PlanEdge {
                     id,
@@ -240,17 +252,15 @@ fn result_key(node: &Node) -> Arc<str> {
 
 fn slots(node: &Node, facts: &NodeFacts, data_out: &[usize], edges: &[PlanEdge]) -> Vec<SlotPlan> {
     let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
+    let declared: HashSet<&str> = facts.outputs.iter().map(|output| &*output.name).collect();
     let mut undeclared: Vec<&Arc<str>> = Vec::new();
     for at in data_out {
         let Some(edge) = edges.get(*at) else { continue };
-        by_name.entry(&edge.source_handle).or_default().push(*at);
-        let known = facts
-            .outputs
-            .iter()
-            .any(|output| output.name == edge.source_handle);
-        if !known && !undeclared.contains(&&edge.source_handle) {
+        let own = by_name.entry(&edge.source_handle).or_default();
+        if own.is_empty() && !declared.contains(&*edge.source_handle) {
             undeclared.push(&edge.source_handle);
         }
+        own.push(*at);
     }
     let mut slots: Vec<SlotPlan> = facts
         .outputs

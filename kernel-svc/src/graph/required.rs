@@ -138,13 +138,12 @@ fn fits(value: &Value, actual: &str, declared: &str) -> bool {
 /// One sentence that lists the distinct names of missing parameters.
 #[must_use]
 pub fn missing_params_message(graph: &HydratedGraph, issues: &[Issue]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for issue in issues {
-        if let Some(node) = graph.nodes.iter().find(|node| *node.id == *issue.node_id)
-            && !names.contains(&node.input_name())
-        {
-            names.push(node.input_name());
-        }
-    }
+    let missing: HashSet<&str> = issues.iter().map(|issue| issue.node_id.as_str()).collect();
+    let nodes = graph.nodes.iter().filter(|node| missing.contains(&*node.id));
+    let mut seen = HashSet::new();
+    let names: Vec<&str> = nodes
+        .map(Node::input_name)
+        .filter(|name| seen.insert(*name))
+        .collect();
     format!("the run needs values for its inputs {}", names.join(", "))
 }

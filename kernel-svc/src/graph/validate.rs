@@ -1,6 +1,9 @@
 //! Structural rules of a graph (kernel specification 1.7). All issues are collected.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use atelier_proto::kernel::v1::Issue;
 
@@ -13,8 +16,8 @@ use super::{
 /// Checks the structure of a graph.
 #[must_use]
 pub fn validate(graph: &HydratedGraph) -> Vec<Issue> {
-    let mut issues = duplicates(graph);
     let places = places(graph);
+    let mut issues = duplicates(graph, &places);
     let node = |id: &str| places.get(id).and_then(|at| graph.nodes.get(*at));
     for edge in &graph.edges {
         match (node(&edge.source), node(&edge.target)) {
@@ -52,7 +55,7 @@ pub fn validate(graph: &HydratedGraph) -> Vec<Issue> {
     issues
 }
 
-fn duplicates(graph: &HydratedGraph) -> Vec<Issue> {
+fn duplicates(graph: &HydratedGraph, places: &HashMap<Arc<str>, usize>) -> Vec<Issue> {
     let (mut nodes, mut edges, mut issues) = (HashSet::new(), HashSet::new(), Vec::new());
     for node in &graph.nodes {
         if !nodes.insert(&node.id) {
@@ -62,7 +65,7 @@ fn duplicates(graph: &HydratedGraph) -> Vec<Issue> {
     }
     for edge in &graph.edges {
         if !edges.insert(&edge.id) {
-            let target = graph.nodes.iter().find(|node| node.id == edge.target);
+            let target = places.get(&edge.target).and_then(|at| graph.nodes.get(*at));
             let text = format!("several edges have the id {}", edge.id);
             issues.push(issue("graph.duplicate_edge", target, &edge.target_handle, text));
         }
