@@ -243,7 +243,9 @@ impl Relay {
             }
         }
         if !self.unshown.is_empty() && job_patch(&event, 0).is_some_and(|patch| patch.ends()) {
-            pending.extend(std::mem::take(&mut self.unshown).into_values());
+            let mut left: Vec<Pending> = std::mem::take(&mut self.unshown).into_values().collect();
+            left.sort_by_key(|pending| pending.artifact.as_ref().map(|commit| commit.idx));
+            pending.extend(left);
         }
         if !filter::passes(&event, &self.registry) {
             return;
