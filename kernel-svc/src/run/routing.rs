@@ -327,14 +327,20 @@ impl Emitter {
             );
         }
     }
-    /// An invocation opens its iterations under its key.
-    pub fn open(&self, key: &Lineage) {
+    /// The iterations that an invocation opens, each once.
+    pub fn roots(&self) -> Vec<Root> {
         let mut roots: Vec<Root> = Vec::new();
         for root in self.slots.iter().filter_map(|slot| slot.root) {
             if !roots.contains(&root) {
                 roots.push(root);
-                self.core.open(root, key.clone());
             }
+        }
+        roots
+    }
+    /// An invocation opens its iterations under its key.
+    pub fn open(&self, key: &Lineage) {
+        for root in self.roots() {
+            self.core.open(root, key.clone());
         }
     }
     /// What an earlier process committed under a key of this node.

@@ -30,7 +30,9 @@ impl Actor {
             None => self.process(inputs, &key, &name).await?,
         };
         let Some(mut outputs) = outputs else {
-            self.emitter.skip(&key, true);
+            if !driven {
+                self.emitter.skip(&key, true);
+            }
             return Ok(());
         };
         self.keep_control(&name, &outputs).await;

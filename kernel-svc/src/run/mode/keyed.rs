@@ -228,11 +228,11 @@ impl Actor {
         };
         match outcome {
             Err(error) if error.kind == NodeErrorKind::Refused && !key.is_empty() => {
-                self.leave_out(&key, &error, Severity::Warning).await;
+                self.leave_out(&key, driven, &error, Severity::Warning).await;
                 Ok(())
             }
             Err(error) if error.kind == NodeErrorKind::Item && !key.is_empty() => {
-                let item = self.leave_out(&key, &error, Severity::Error).await;
+                let item = self.leave_out(&key, driven, &error, Severity::Error).await;
                 if self.lost.len() < TOLD {
                     self.lost.push((item, error));
                 } else {
@@ -244,8 +244,17 @@ impl Actor {
         }
     }
     /// An item is lost; the others go on. Gives the item's name: its index, below those of its parents.
-    async fn leave_out(&mut self, key: &Lineage, error: &NodeError, severity: Severity) -> String {
-        self.emitter.skip(key, true);
+    async fn leave_out(
+        &mut self,
+        key: &Lineage,
+        driven: bool,
+        error: &NodeError,
+        severity: Severity,
+    ) -> String {
+        // Other pieces of the same item may still bring something.
+        if !driven {
+            self.emitter.skip(key, true);
+        }
         let indexes: Vec<String> = key
             .position(&self.node.facts.scope)
             .iter()

@@ -77,7 +77,9 @@ impl Actor {
                 Effect::Again(again) => inputs = again,
                 Effect::Cut => break (merged, uncommitted, artifacts, true),
                 Effect::Nothing | Effect::Instead(_) => {
-                    self.emitter.skip(&key, true);
+                    if !driven {
+                        self.emitter.skip(&key, true);
+                    }
                     return Ok(());
                 }
             }
@@ -91,8 +93,7 @@ impl Actor {
         }
         self.emitter.replaying = false;
         if !driven && !key.is_empty() {
-            let mut roots: Vec<_> = self.emitter.slots.iter().filter_map(|slot| slot.root).collect();
-            roots.dedup();
+            let roots = self.emitter.roots();
             roots
                 .into_iter()
                 .for_each(|root| self.emitter.scope_closed(&key, root));
