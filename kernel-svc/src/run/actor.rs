@@ -157,10 +157,10 @@ impl Actor {
     }
     async fn finalize(&mut self) {
         let ending = AssertUnwindSafe(self.exec.finalize(&self.ctx)).catch_unwind();
-        if self.cancel.is_cancelled() {
+        tokio::pin!(ending);
+        // A cancel may come while it goes on.
+        if self.cancel.run_until_cancelled(&mut ending).await.is_none() {
             let _ = timeout(self.core.options.cancel_grace, ending).await;
-        } else {
-            let _ = ending.await;
         }
     }
     async fn end(&mut self, outcome: Result<(), NodeError>) -> Outcome {
