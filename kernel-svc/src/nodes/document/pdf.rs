@@ -1,7 +1,9 @@
 //! Texts of PDF documents, page by page.
 
+use std::collections::HashMap;
+
 use atelier_proto::value::{Map, Value};
-use pdf_extract::Document;
+use pdf_extract::{Dictionary, Document, Object, PlainTextOutput, Stream, content::Content, output_doc_page};
 
 use super::{unreadable, with_content};
 use crate::{
@@ -19,6 +21,10 @@ const KIND: &str = "a PDF";
 const MAX_PAGES: usize = 5_000;
 /// Lines that a search finds at most.
 const MAX_FOUND: usize = 10_000;
+/// How deep forms may be drawn inside of each other, and nodes of the tree of pages lie below each other.
+const MAX_DEPTH: usize = 32;
+/// Forms that all pages draw together, each as often as it is drawn.
+const MAX_FORMS: usize = 100_000;
 
 /// All types of this part.
 pub(super) fn types() -> Types {
@@ -45,14 +51,117 @@ fn open(bytes: &[u8], input: &str) -> Result<Document, NodeError> {
     }
     Ok(document)
 }
-/// The texts of all pages.
+/// The texts of all pages. A page that cannot be read has none.
 pub(super) fn read_pages(bytes: &[u8], input: &str) -> Result<Vec<String>, NodeError> {
-    let pages = open(bytes, input)?.get_pages().len();
-    let mut texts =
-        pdf_extract::extract_text_from_mem_by_pages(bytes).map_err(|_| unreadable(input, KIND))?;
-    // A page without text is a page.
-    texts.resize(pages.max(texts.len()), String::new());
-    Ok(texts.into_iter().map(|text| text.trim().to_owned()).collect())
+    let mut document = open(bytes, input)?;
+    if document.is_encrypted() && document.decrypt("").is_err() {
+        return Err(unreadable(input, KIND));
+    }
+    Forms::ends(&document).ok_or_else(|| unreadable(input, KIND))?;
+    let pages = document.get_pages().into_keys();
+    let text = |page| {
+        let mut text = String::new();
+        let read = output_doc_page(&document, &mut PlainTextOutput::new(&mut text), page);
+        if read.is_err() {
+            text.clear();
+        }
+        text.trim().to_owned()
+    };
+    Ok(pages.map(text).collect())
+}
+/// How many forms something draws, and how deep they lie inside of each other.
+type Drawn = (usize, usize);
+/// Looks whether drawing comes to an end, in the way of the reader, which follows forms as deep as they go: one that draws
+/// itself would take the process down.
+struct Forms<'a> {
+    document: &'a Document,
+    /// What each form draws, itself included; `None` while it is looked at.
+    known: HashMap<(*const Stream, *const Dictionary), Option<Drawn>>,
+}
+impl<'a> Forms<'a> {
+    fn ends(document: &'a Document) -> Option<()> {
+        let mut forms = Self {
+            document,
+            known: HashMap::new(),
+        };
+        let nothing = Dictionary::new();
+        let mut all = 0_usize;
+        for page in document.get_pages().into_values() {
+            let resources = forms.resources(page)?;
+            let content = document.get_page_content(page).unwrap_or_default();
+            all = all.saturating_add(match resources {
+                Some(resources) => forms.drawn(&content, resources, 0)?.0,
+                None => {
+                    Forms {
+                        document,
+                        known: HashMap::new(),
+                    }
+                    .drawn(&content, &nothing, 0)?
+                    .0
+                }
+            });
+            if all > MAX_FORMS {
+                return None;
+            }
+        }
+        Some(())
+    }
+    /// The resources of a page, its own or those of a node above it; `None` when the tree is deeper than trees are, which is
+    /// a circle.
+    fn resources(&self, page: pdf_extract::ObjectId) -> Option<Option<&'a Dictionary>> {
+        let (mut id, mut found) = (page, None);
+        for _ in 0..MAX_DEPTH {
+            let Ok(own) = self.document.get_dictionary(id) else {
+                return Some(found);
+            };
+            found = found.or_else(|| self.below(own, b"Resources")?.as_dict().ok());
+            match own.get(b"Parent").and_then(Object::as_reference) {
+                Ok(above) => id = above,
+                Err(_) => return Some(found),
+            }
+        }
+        None
+    }
+    fn below(&self, dictionary: &'a Dictionary, key: &[u8]) -> Option<&'a Object> {
+        let found = dictionary.get(key).ok()?;
+        self.document.dereference(found).ok().map(|(_, object)| object)
+    }
+    fn drawn(&mut self, content: &[u8], resources: &'a Dictionary, depth: usize) -> Option<Drawn> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        let (mut all, mut deepest) = (1_usize, 0_usize);
+        // What cannot be read is not drawn.
+        let operations = Content::decode(content)
+            .map(|content| content.operations)
+            .unwrap_or_default();
+        for operation in operations.iter().filter(|operation| operation.operator == "Do") {
+            let named = operation.operands.first().and_then(|name| name.as_name().ok());
+            let form = named.and_then(|name| {
+                let forms = self.below(resources, b"XObject")?.as_dict().ok()?;
+                self.below(forms, name)?.as_stream().ok()
+            });
+            let Some(form) = form else { continue };
+            let own = self
+                .below(&form.dict, b"Resources")
+                .and_then(|own| own.as_dict().ok());
+            let own = own.unwrap_or(resources);
+            let key = (std::ptr::from_ref(form), std::ptr::from_ref(own));
+            let (count, height) = match self.known.get(&key) {
+                Some(known) => (*known)?,
+                None => {
+                    self.known.insert(key, None);
+                    let content = form.decompressed_content();
+                    let content = content.unwrap_or_else(|_| form.content.clone());
+                    let drawn = self.drawn(&content, own, depth + 1)?;
+                    self.known.insert(key, Some(drawn));
+                    drawn
+                }
+            };
+            (all, deepest) = (all.saturating_add(count), deepest.max(height));
+        }
+        (all <= MAX_FORMS && deepest < MAX_DEPTH).then_some((all, deepest + 1))
+    }
 }
 /// The pages that are asked for, from 0; a negative end counts from the last one, which is -1.
 fn range(args: Args<'_>, pages: usize) -> Result<std::ops::Range<usize>, NodeError> {
