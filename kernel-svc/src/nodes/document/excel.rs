@@ -4,11 +4,11 @@
 use std::io::Cursor;
 
 use atelier_proto::value::{Map, Value};
-use calamine::{Data, Reader, Xlsx};
+use calamine::{Data, DataRef, Reader, Xlsx};
 use chrono::Utc;
 use rust_xlsxwriter::{Color, Format, Workbook, Worksheet, XlsxError};
 
-use super::{office::table_text, unreadable};
+use super::{office::table_text, package::Package, unreadable};
 use crate::{
     node::{Context, NodeError},
     nodes::{
@@ -327,8 +327,64 @@ fn frame(rows: Vec<Vec<Value>>, head: bool) -> Result<Frame, NodeError> {
     frame.bounded(INPUT)?;
     Ok(frame)
 }
+/// Refuses a package that unpacks to too much, or whose list of texts says that it has more than it can: the reader makes
+/// room for as many as the file says.
+fn checked(bytes: &[u8], input: &'static str) -> Result<(), NodeError> {
+    let mut package = Package::open(bytes, input, KIND)?;
+    for name in package.names() {
+        let content = package.bytes(&name)?;
+        if name.to_ascii_lowercase().ends_with("sharedstrings.xml") && !is_honest(&content) {
+            return Err(unreadable(input, KIND));
+        }
+    }
+    Ok(())
+}
+/// Whether a list of texts, each of at least five bytes, can have as many as it says.
+fn is_honest(content: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(content);
+    let mut stated = text.split("uniqueCount").skip(1).map(|after| {
+        let value = after.trim_start_matches([' ', '\t', '\r', '\n', '=', '"', '\'', '+']);
+        value.chars().take_while(char::is_ascii_digit).collect::<String>()
+    });
+    stated.all(|digits| {
+        digits.is_empty()
+            || digits
+                .parse::<usize>()
+                .is_ok_and(|count| count <= content.len() / 5)
+    })
+}
+fn too_many(input: &str) -> NodeError {
+    let text = format!("the input `{input}` has a sheet with more than {MAX_CELLS} cells");
+    NodeError::new(text).code("input.size")
+}
+/// Rows of equal length, from the first cell that has something to the last one.
+fn dense(cells: Vec<((u32, u32), Value)>, input: &str) -> Result<Vec<Vec<Value>>, NodeError> {
+    let (mut top, mut left, mut bottom, mut right) = (u32::MAX, u32::MAX, 0, 0);
+    for ((row, column), _) in &cells {
+        (top, bottom) = (top.min(*row), bottom.max(*row));
+        (left, right) = (left.min(*column), right.max(*column));
+    }
+    if cells.is_empty() {
+        return Ok(Vec::new());
+    }
+    let side = |from: u32, to: u32| (to - from) as usize + 1;
+    let (height, width) = (side(top, bottom), side(left, right));
+    // Before there is room for them: two cells can lie at both ends of a sheet.
+    if height.saturating_mul(width) > MAX_CELLS {
+        return Err(too_many(input));
+    }
+    let mut rows = vec![vec![Value::Null; width]; height];
+    for ((row, column), value) in cells {
+        let row = rows.get_mut((row - top) as usize);
+        if let Some(place) = row.and_then(|row| row.get_mut((column - left) as usize)) {
+            *place = value;
+        }
+    }
+    Ok(rows)
+}
 /// Name and rows of one sheet, or of all.
-fn rows(bytes: &[u8], input: &str, wanted: Option<&str>) -> Result<Vec<Sheet>, NodeError> {
+fn rows(bytes: &[u8], input: &'static str, wanted: Option<&str>) -> Result<Vec<Sheet>, NodeError> {
+    checked(bytes, input)?;
     let mut workbook: Xlsx<_> = Xlsx::new(Cursor::new(bytes)).map_err(|_| unreadable(input, KIND))?;
     let names = workbook.sheet_names();
     let names: Vec<String> = match wanted {
@@ -343,16 +399,25 @@ fn rows(bytes: &[u8], input: &str, wanted: Option<&str>) -> Result<Vec<Sheet>, N
     };
     let mut found = Vec::new();
     for name in names {
-        let range = workbook
-            .worksheet_range(&name)
-            .map_err(|_| unreadable(input, KIND))?;
-        let (height, width) = range.get_size();
-        if height.saturating_mul(width) > MAX_CELLS {
-            let text = format!("the input `{input}` has a sheet with more than {MAX_CELLS} cells");
-            return Err(NodeError::new(text).code("input.size"));
+        let lost = |_: calamine::XlsxError| unreadable(input, KIND);
+        let mut cells = Vec::new();
+        match workbook.worksheet_cells_reader(&name) {
+            Ok(mut reader) => {
+                while let Some(cell) = reader.next_cell().map_err(lost)? {
+                    if matches!(cell.get_value(), DataRef::Empty) {
+                        continue;
+                    }
+                    if cells.len() >= MAX_CELLS {
+                        return Err(too_many(input));
+                    }
+                    cells.push((cell.get_position(), value(&Data::from(cell.get_value().clone()))));
+                }
+            }
+            // A sheet of charts has no cells.
+            Err(calamine::XlsxError::NotAWorksheet(_)) => {}
+            Err(error) => return Err(lost(error)),
         }
-        let rows = range.rows().map(|row| row.iter().map(value).collect()).collect();
-        found.push((name, rows));
+        found.push((name, dense(cells, input)?));
     }
     Ok(found)
 }
