@@ -6,7 +6,10 @@
 use std::{io, sync::OnceLock};
 
 use atelier_proto::value::{Map, Value};
-use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior, escape_formatter};
+use minijinja::{
+    Environment, Error, ErrorKind, Output, State, UndefinedBehavior, escape_formatter, filters,
+    value::{Kwargs, Rest, StringInput},
+};
 
 use crate::{
     node::NodeError,
@@ -21,6 +24,10 @@ const FUEL: u64 = 500_000;
 /// Longest template and longest result, in bytes.
 const MAX_TEMPLATE: usize = 256 * 1024;
 const MAX_RESULT: usize = 16 * 1024 * 1024;
+/// Largest number of items of a part, widest indent of JSON, and most digits of a width.
+const MAX_PART: usize = 10_000;
+const MAX_INDENT: usize = 16;
+const MAX_DIGITS: usize = 4;
 
 /// All types of this part.
 pub(super) fn types() -> Types {
@@ -90,6 +97,14 @@ fn environment() -> &'static Environment<'static> {
         environment.set_fuel(Some(FUEL));
         environment.set_formatter(format);
         environment.add_filter("truncate", truncate);
+        // The engine's own make room for as much as a number in the template says, whatever the fuel.
+        environment.add_filter("batch", batch);
+        environment.add_filter("format", printf);
+        environment.add_filter("indent", indent);
+        environment.add_filter("join", join);
+        environment.add_filter("replace", replace);
+        environment.add_filter("slice", slice);
+        environment.add_filter("tojson", tojson);
         environment
     })
 }
@@ -139,6 +154,97 @@ fn truncate(text: String, length: Option<usize>, kill_words: Option<bool>, end: 
         .filter(|_| !kill_words.unwrap_or(false))
         .map(|(words, _)| words.to_owned());
     at_word.unwrap_or(cut) + &end
+}
+
+fn room(length: usize, most: usize) -> Result<(), Error> {
+    if length <= most {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::InvalidOperation,
+        format!("at most {most} are possible here"),
+    ))
+}
+fn batch(
+    state: &State,
+    value: minijinja::Value,
+    count: usize,
+    fill: Option<minijinja::Value>,
+) -> Result<minijinja::Value, Error> {
+    room(count, MAX_PART)?;
+    filters::batch(state, value, count, fill)
+}
+fn slice(
+    state: &State,
+    value: minijinja::Value,
+    count: usize,
+    fill: Option<minijinja::Value>,
+) -> Result<minijinja::Value, Error> {
+    room(count, MAX_PART)?;
+    filters::slice(state, value, count, fill)
+}
+fn printf(
+    state: &State,
+    form: &minijinja::Value,
+    values: Rest<minijinja::Value>,
+) -> Result<minijinja::Value, Error> {
+    let text = form.as_str().unwrap_or_default();
+    let numbers = text.split(|letter: char| !letter.is_ascii_digit());
+    room(numbers.map(str::len).max().unwrap_or_default(), MAX_DIGITS)?;
+    // A star takes the width from the values.
+    room(text.matches('*').count(), 0)?;
+    filters::format(state, form, values)
+}
+fn indent(
+    value: StringInput<'_>,
+    width: Option<usize>,
+    first: Option<bool>,
+    blank: Option<bool>,
+    kwargs: Kwargs,
+) -> Result<minijinja::Value, Error> {
+    let width = match width {
+        Some(width) => width,
+        None => kwargs.get::<Option<usize>>("width")?.unwrap_or(4),
+    };
+    let text = value.as_str();
+    let lines = text.matches('\n').count() + 1;
+    room(text.len().saturating_add(lines.saturating_mul(width)), MAX_RESULT)?;
+    filters::indent(value, Some(width), first, blank, kwargs)
+}
+fn join(
+    state: &State,
+    value: &minijinja::Value,
+    joiner: Option<StringInput<'_>>,
+) -> Result<minijinja::Value, Error> {
+    let between = joiner.as_ref().map_or(0, |joiner| joiner.as_str().len());
+    let items = value.len().unwrap_or_default();
+    room(items.saturating_mul(between.max(1)), MAX_RESULT)?;
+    filters::join(state, value, joiner)
+}
+fn replace(
+    state: &State,
+    value: StringInput<'_>,
+    from: StringInput<'_>,
+    to: StringInput<'_>,
+) -> Result<minijinja::Value, Error> {
+    let found = value.as_str().matches(from.as_str()).count();
+    room(found.saturating_mul(to.as_str().len()), MAX_RESULT)?;
+    filters::replace(state, value, from, to)
+}
+fn tojson(
+    value: &minijinja::Value,
+    indent: Option<minijinja::Value>,
+    kwargs: Kwargs,
+) -> Result<minijinja::Value, Error> {
+    let indent = match indent {
+        Some(indent) => Some(indent),
+        None => kwargs.get::<Option<minijinja::Value>>("indent")?,
+    };
+    let width = indent
+        .as_ref()
+        .and_then(|indent| usize::try_from(indent.clone()).ok());
+    room(width.unwrap_or_default(), MAX_INDENT)?;
+    filters::tojson(value, indent, kwargs)
 }
 
 /// Takes bytes up to a limit.
