@@ -259,6 +259,7 @@ impl Executor for Painter {
             let mask = match painted {
                 Some(bytes) => {
                     let painted = decode("mask_data", &bytes)?;
+                    sized("mask_data", painted.width(), height)?;
                     let painted = imageops::resize(&painted, width, height, imageops::FilterType::Triangle);
                     from_fn((width, height), stop, |x, y| {
                         let Rgba([red, green, blue, alpha]) = *painted.get_pixel(x, y);

@@ -27,7 +27,7 @@ pub(super) fn types() -> Types {
 fn add(job: &Job) -> Result<RgbaImage, NodeError> {
     let gain = job.f("gain")?;
     let image = job.image()?;
-    let light = fitted(job.picture("over")?, image.dimensions());
+    let light = fitted("over", job.picture("over")?, image.dimensions())?;
     from_fn(image.dimensions(), &job.stop, |x, y| {
         let ([r, g, b, alpha], [lr, lg, lb, la]) =
             (parts(*image.get_pixel(x, y)), parts(*light.get_pixel(x, y)));

@@ -10,7 +10,7 @@ use super::{
     Job, edit,
     filter::between,
     looks::grey,
-    pixels::{byte, from_fn, hsv, lerp, luma, part, parts, pixel, smooth},
+    pixels::{byte, from_fn, hsv, lerp, luma, part, parts, pixel, sized, smooth},
 };
 use crate::{
     node::NodeError,
@@ -33,17 +33,20 @@ pub(super) fn types() -> Types {
 }
 
 /// A picture in the size of another.
-pub(super) fn fitted(image: &RgbaImage, (width, height): (u32, u32)) -> Cow<'_, RgbaImage> {
+///
+/// # Errors
+/// There would be too many pixels between the two steps of stretching it. The error names the input.
+pub(super) fn fitted<'a>(
+    name: &str,
+    image: &'a RgbaImage,
+    (width, height): (u32, u32),
+) -> Result<Cow<'a, RgbaImage>, NodeError> {
     if image.dimensions() == (width, height) {
-        Cow::Borrowed(image)
-    } else {
-        Cow::Owned(image::imageops::resize(
-            image,
-            width,
-            height,
-            FilterType::Triangle,
-        ))
+        return Ok(Cow::Borrowed(image));
     }
+    sized(name, image.width(), height)?;
+    let stretched = image::imageops::resize(image, width, height, FilterType::Triangle);
+    Ok(Cow::Owned(stretched))
 }
 fn strength(mask: &RgbaImage, x: u32, y: u32) -> f32 {
     let parts = parts(*mask.get_pixel(x, y));
@@ -56,7 +59,7 @@ pub(super) fn within(
     mask: &RgbaImage,
     stop: &Stop,
 ) -> Result<RgbaImage, NodeError> {
-    let mask = fitted(mask, before.dimensions());
+    let mask = fitted("mask", mask, before.dimensions())?;
     between(before, &made, stop, |x, y| strength(&mask, x, y))
 }
 /// The first picture where the mask is white, the second one elsewhere.
@@ -67,8 +70,8 @@ fn mask(job: &Job) -> Result<RgbaImage, NodeError> {
         job.picture("mask")?,
     );
     let (second, mask) = (
-        fitted(second, first.dimensions()),
-        fitted(mask, first.dimensions()),
+        fitted("image2", second, first.dimensions())?,
+        fitted("mask", mask, first.dimensions())?,
     );
     between(&second, first, &job.stop, |x, y| strength(&mask, x, y))
 }
@@ -76,7 +79,7 @@ fn mask(job: &Job) -> Result<RgbaImage, NodeError> {
 fn merge(job: &Job) -> Result<RgbaImage, NodeError> {
     let channel = usize::try_from(job.params.int("alpha_channel")?).unwrap_or_default();
     let image = job.image()?;
-    let alpha = fitted(job.picture("alpha")?, image.dimensions());
+    let alpha = fitted("alpha", job.picture("alpha")?, image.dimensions())?;
     from_fn(image.dimensions(), &job.stop, |x, y| {
         let (Rgba([red, green, blue, _]), from) = (*image.get_pixel(x, y), *alpha.get_pixel(x, y));
         let value = from.0.get(channel).copied();
@@ -117,7 +120,7 @@ fn channels(job: &Job) -> Result<RgbaImage, NodeError> {
 fn apply(job: &Job) -> Result<RgbaImage, NodeError> {
     let inverted = job.params.int("invert")? != 0;
     let image = job.image()?;
-    let mask = fitted(job.picture("mask")?, image.dimensions());
+    let mask = fitted("mask", job.picture("mask")?, image.dimensions())?;
     from_fn(image.dimensions(), &job.stop, |x, y| {
         let strength = strength(&mask, x, y);
         let Rgba([red, green, blue, alpha]) = *image.get_pixel(x, y);

@@ -38,6 +38,8 @@ fn pixels(number: f32) -> u32 {
 /// A picture scaled; smaller ones are averaged.
 pub(super) fn scaled(name: &str, image: &RgbaImage, width: u32, height: u32) -> Result<RgbaImage, NodeError> {
     let (width, height) = sized(name, width, height)?;
+    // Between its two steps a picture is as wide as before and as high as it will be.
+    sized(name, image.width(), height)?;
     if (width, height) == image.dimensions() {
         return Ok(image.clone());
     }

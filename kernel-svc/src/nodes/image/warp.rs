@@ -191,7 +191,7 @@ fn corner_pin(job: &Job) -> Result<RgbaImage, NodeError> {
 /// Moves each pixel by the red (across) and green (down) of another picture; middle grey moves nothing.
 fn displace(job: &Job) -> Result<RgbaImage, NodeError> {
     let image = job.image()?;
-    let map = fitted(job.picture("displacement")?, image.dimensions());
+    let map = fitted("displacement", job.picture("displacement")?, image.dimensions())?;
     let across = job.f("amount_x")? * real(image.width());
     let down = job.f("amount_y")? * real(image.height());
     from_fn(image.dimensions(), &job.stop, |x, y| {
