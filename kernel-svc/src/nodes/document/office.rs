@@ -155,15 +155,20 @@ pub(super) fn read_word(bytes: &[u8], input: &'static str) -> Result<String, Nod
     }
     Ok(out.join("\n\n"))
 }
+/// Cells up to which all rows of a table are made equally long.
+const MAX_FILLED: usize = 2_000_000;
 /// Rows as a table in Markdown; the first row is its head.
 pub(super) fn table_text(rows: &[Vec<String>]) -> String {
     let width = rows.iter().map(Vec::len).max().unwrap_or_default();
+    // One long row among many would make far more of the document than it holds.
+    let fill = rows.len().saturating_mul(width) <= MAX_FILLED;
     let line = |row: &Vec<String>| {
         let cell = |at: usize| {
             row.get(at)
                 .map(|cell| cell.replace('|', "\\|").replace('\n', " "))
         };
-        let cells: Vec<_> = (0..width).map(|at| cell(at).unwrap_or_default()).collect();
+        let own = if fill { width } else { row.len() };
+        let cells: Vec<_> = (0..own).map(|at| cell(at).unwrap_or_default()).collect();
         format!("| {} |", cells.join(" | "))
     };
     let mut lines: Vec<String> = rows.iter().map(line).collect();
