@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Semaphore;
 
 use super::{
-    args::{Args, missing, wrong},
-    code::Route,
+    args::{Args, missing, one, wrong},
+    code::{Compute, Route},
     files::Workspace,
 };
 use crate::node::{Context, Executor, NodeError};
@@ -56,6 +56,17 @@ impl Executor for Heavy {
     async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
         let route = self.0;
         blocking(ctx, move || route(Args(&inputs))).await
+    }
+}
+
+/// A node that computes one value for longer.
+#[derive(Clone, Copy)]
+pub(super) struct Long(pub Compute);
+#[async_trait]
+impl Executor for Long {
+    async fn process(&mut self, inputs: Map, ctx: &Context) -> Result<Map, NodeError> {
+        let compute = self.0;
+        blocking(ctx, move || Ok(one("output", compute(Args(&inputs))?))).await
     }
 }
 

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use atelier_proto::value::{Map, Value};
 
-use super::part;
+use super::{part, room};
 use crate::{
     node::{Context, Executor, NodeError},
     nodes::{
@@ -35,7 +35,10 @@ pub(super) fn types() -> Types {
         }),
         ("nodetool.text.Join", |args| {
             let texts: Vec<_> = args.list("strings").iter().map(text_of).collect();
-            Ok(texts.join(&args.text("separator")).into())
+            let separator = args.text("separator");
+            let own: usize = texts.iter().map(String::len).sum();
+            room(own.saturating_add(texts.len().saturating_mul(separator.len())))?;
+            Ok(texts.join(&separator).into())
         }),
         ("nodetool.text.PadText", pad),
         ("nodetool.text.RemovePunctuation", remove_punctuation),
@@ -91,6 +94,9 @@ fn chunks(args: Args<'_>) -> Result<Value, NodeError> {
     } else {
         text.split(separator.as_str()).collect()
     };
+    // Each word stands in so many pieces.
+    let times = size(length).min(words.len()).div_ceil(size(step));
+    room(text.len().saturating_add(words.len()).saturating_mul(times))?;
     let pieces = (0..words.len()).step_by(size(step));
     let pieces = pieces.map(|at| {
         words
@@ -112,6 +118,8 @@ fn collapse(args: Args<'_>) -> Result<Value, NodeError> {
     };
     let keep_lines = args.flag("preserve_newlines", false);
     let replacement = args.text_or("replacement", " ");
+    let runs = text.split_whitespace().count() + 1;
+    room(text.len().saturating_add(runs.saturating_mul(replacement.len())))?;
     let mut out = String::with_capacity(text.len());
     let mut inside = false;
     for letter in text.chars() {
@@ -148,6 +156,8 @@ fn pad(args: Args<'_>) -> Result<Value, NodeError> {
 fn remove_punctuation(args: Args<'_>) -> Result<Value, NodeError> {
     let marks = args.text_or("punctuation", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~");
     let (text, replacement) = (args.text("text"), args.text("replacement"));
+    let found = text.chars().filter(|letter| marks.contains(*letter)).count();
+    room(text.len().saturating_add(found.saturating_mul(replacement.len())))?;
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         if marks.contains(letter) {
@@ -160,13 +170,15 @@ fn remove_punctuation(args: Args<'_>) -> Result<Value, NodeError> {
 }
 /// An empty text to look for changes nothing.
 fn replace(args: Args<'_>) -> Result<Value, NodeError> {
-    let (text, old) = (args.text("text"), args.text("old"));
-    Ok(if old.is_empty() {
-        text
-    } else {
-        text.replace(&old, &args.text("new_value"))
+    let (text, old, new) = (args.text("text"), args.text("old"), args.text("new_value"));
+    if old.is_empty() {
+        return Ok(text.into());
     }
-    .into())
+    room(
+        text.len()
+            .saturating_add(text.matches(&old).count().saturating_mul(new.len())),
+    )?;
+    Ok(text.replace(&old, &new).into())
 }
 /// As slices of Python; a stop of 0 means the end.
 fn slice(args: Args<'_>) -> Result<Value, NodeError> {

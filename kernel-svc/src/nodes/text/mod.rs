@@ -6,7 +6,8 @@ mod pattern;
 mod question;
 pub(super) mod template;
 
-use super::code::Types;
+use super::{code::Types, work::MAX_CONTENT};
+use crate::node::NodeError;
 
 /// All types of this family.
 pub(super) fn types() -> Types {
@@ -18,6 +19,13 @@ pub(super) fn types() -> Types {
     types
 }
 
+/// Refuses to make a text of more bytes than a node reads: a short one that stands in many places is a long one.
+fn room(bytes: usize) -> Result<(), NodeError> {
+    if bytes <= MAX_CONTENT {
+        return Ok(());
+    }
+    Err(NodeError::new(format!("the text would have more than {MAX_CONTENT} bytes")).code("output.size"))
+}
 /// The places of a slice in a text of a length: negative ones count from the end, all are kept inside.
 fn bounds(length: usize, start: i64, stop: i64) -> (usize, usize) {
     let length = i64::try_from(length).unwrap_or(i64::MAX);

@@ -3,11 +3,13 @@
 use atelier_proto::value::{Map, Value, from_json};
 use regex::{Regex, RegexBuilder};
 
+use super::room;
 use crate::{
     node::NodeError,
     nodes::{
         args::{Args, one, size},
-        code::{Compute, Plain, Routed, Types, factory},
+        code::{Compute, Routed, Types, factory},
+        work::Long,
     },
 };
 
@@ -35,7 +37,7 @@ pub(super) fn types() -> Types {
     ];
     let mut types: Types = plain
         .into_iter()
-        .map(|(name, compute)| (name, factory(Plain(compute))))
+        .map(|(name, compute)| (name, factory(Long(compute))))
         .collect();
     types.push(("nodetool.text.FilterRegexString", factory(Routed(filter))));
     types
@@ -85,8 +87,15 @@ fn matches(args: Args<'_>) -> Result<Value, NodeError> {
 fn replace(args: Args<'_>) -> Result<Value, NodeError> {
     let pattern = pattern(args, "pattern", &args.text("pattern"))?;
     let (text, replacement) = (args.text("text"), args.text("replacement"));
+    let most = size(args.int("count", 0)?);
+    let found = pattern
+        .find_iter(&text)
+        .take(if most == 0 { usize::MAX } else { most });
+    // A group that is named repeats what was found, at most all of the text.
+    let named = text.len().saturating_mul(replacement.matches('$').count() + 1);
+    room(named.saturating_add(found.count().saturating_mul(replacement.len())))?;
     Ok(pattern
-        .replacen(&text, size(args.int("count", 0)?), replacement.as_str())
+        .replacen(&text, most, replacement.as_str())
         .into_owned()
         .into())
 }

@@ -15,7 +15,8 @@ use crate::{
     node::NodeError,
     nodes::{
         args::{Args, json_of},
-        code::{Compute, Plain, Types, factory},
+        code::{Compute, Types, factory},
+        work::Long,
     },
 };
 
@@ -38,7 +39,7 @@ pub(super) fn types() -> Types {
     ];
     plain
         .into_iter()
-        .map(|(name, compute)| (name, factory(Plain(compute))))
+        .map(|(name, compute)| (name, factory(Long(compute))))
         .collect()
 }
 
