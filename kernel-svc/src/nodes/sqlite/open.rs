@@ -15,7 +15,7 @@ use crate::{
     nodes::{
         args::{Args, json_of, text_of},
         files::Workspace,
-        work::blocking,
+        work::{MAX_CONTENT, blocking},
     },
 };
 
@@ -68,6 +68,8 @@ impl Database {
             .filename(path)
             .create_if_missing(true)
             .busy_timeout(BUSY)
+            // Rows that are read ahead count in no bound of ours, and each may be large.
+            .row_buffer_size(1)
             .disable_statement_logging();
         let bad = |error: Error| fault("database_name", &error);
         let mut connection = SqliteConnection::connect_with(&options).await.map_err(bad)?;
@@ -97,7 +99,7 @@ impl Database {
                 Value::List(_) | Value::Map(_) => query.bind(json_of(&value).to_string()),
             };
         }
-        let mut done = Done::default();
+        let (mut done, mut bytes) = (Done::default(), 0_usize);
         {
             #[expect(deprecated, reason = "the only way that tells of every statement of a text")]
             let mut answers = query.fetch_many(&mut self.connection);
@@ -108,7 +110,13 @@ impl Database {
                         done.last_row = end.last_insert_rowid();
                     }
                     Either::Right(row) => {
-                        done.rows.push(object(&row)?.into());
+                        let row = object(&row)?;
+                        bytes = bytes.saturating_add(row.values().map(weight).sum());
+                        if bytes > MAX_CONTENT {
+                            let text = format!("the statement gives rows of more than {MAX_CONTENT} bytes");
+                            return Err(NodeError::new(text).code("input.size"));
+                        }
+                        done.rows.push(row.into());
                         if done.rows.len() > MAX_ROWS {
                             let text = format!("the statement gives more than {MAX_ROWS} rows");
                             return Err(NodeError::new(text).code("input.size"));
@@ -120,6 +128,14 @@ impl Database {
         // The statement is through; a fault of closing changes nothing.
         let _ = self.connection.close().await;
         Ok(done)
+    }
+}
+/// The bytes of a cell.
+fn weight(cell: &Value) -> usize {
+    match cell {
+        Value::Str(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => size_of::<Value>(),
     }
 }
 fn object(row: &SqliteRow) -> Result<Map, NodeError> {
