@@ -192,10 +192,16 @@ impl Generator for Folder {
         })
         .await?;
         let (item, place, items, places) = self.handles();
-        let (mut all, mut names) = (Vec::new(), Vec::new());
+        let (mut all, mut names, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
         for file in files {
             let shown = Value::from(workspace.shown(&file));
             let value = self.load(&workspace, file, ctx).await?;
+            bytes = bytes.saturating_add(value.as_str().map_or(0, str::len));
+            if bytes > MAX_CONTENT {
+                // The list of all of them is held until the end.
+                let text = format!("the input `folder` has texts of more than {MAX_CONTENT} bytes together");
+                return Err(NodeError::new(text).code("input.size"));
+            }
             let mut frame = map([(item, value.clone())]);
             frame.extend(place.map(|place| (place.to_owned(), shown.clone())));
             frames.frame(frame).await?;
