@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Columns that a table has at most.
-const MAX_COLUMNS: usize = 4_096;
+pub(super) const MAX_COLUMNS: usize = 4_096;
 /// Cells that a table has at most.
 pub(super) const MAX_CELLS: usize = 5_000_000;
 

@@ -2,7 +2,7 @@
 
 use atelier_proto::value::{Value, from_json};
 
-use super::frame::{Column, Frame, shape};
+use super::frame::{Column, Frame, MAX_COLUMNS, shape};
 use crate::{
     node::NodeError,
     nodes::{
@@ -60,7 +60,12 @@ pub(in crate::nodes) fn read_csv(input: &str, bytes: &[u8]) -> Result<Frame, Nod
         shape(input, &format!("it cannot be read as CSV{line}"))
     };
     let mut names: Vec<String> = Vec::new();
-    for name in reader.headers().map_err(bad)?.iter() {
+    let head = reader.headers().map_err(bad)?;
+    // Each name is compared with those before it.
+    if head.len() > MAX_COLUMNS {
+        return Err(shape(input, &format!("it has more than {MAX_COLUMNS} columns")).code("input.size"));
+    }
+    for name in head.iter() {
         let name = name.trim().to_owned();
         let same = names.iter().filter(|other| **other == name).count();
         names.push(if same > 0 { format!("{name}.{same}") } else { name });
