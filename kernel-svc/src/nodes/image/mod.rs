@@ -31,14 +31,14 @@ use bytes::Bytes;
 use image::RgbaImage;
 use indexmap::IndexMap;
 
-pub(super) use pixels::{byte, color, converted, decode, encode, real, sized};
+pub(super) use pixels::{MAX_PIXELS, byte, color, converted, decode, encode, real, sized};
 pub(super) use text::Style;
 
 use super::{
     args::{missing, one},
     catalog,
     code::{Types, factory},
-    media_io::{Params, Stop, read, work},
+    media_io::{Params, Stop, read, value_fault, work},
 };
 use crate::node::{Context, Executor, Factory, NodeError};
 
@@ -62,6 +62,9 @@ pub(super) fn types() -> Types {
     .flatten()
     .collect()
 }
+
+/// How many of the largest pictures one invocation may work on.
+const MOST_TOGETHER: u64 = 4;
 
 /// What one invocation works on.
 pub(super) struct Job {
@@ -144,10 +147,18 @@ async fn pictures(ctx: &Context, inputs: &Map) -> Result<IndexMap<String, Bytes>
     Ok(bytes)
 }
 fn decoded(params: Params, bytes: IndexMap<String, Bytes>, stop: &Stop) -> Result<Job, NodeError> {
-    let mut pictures = IndexMap::new();
+    let (mut pictures, mut pixels) = (IndexMap::new(), 0_u64);
     for (name, bytes) in bytes {
         stop.check()?;
         let picture = decode(&name, &bytes)?;
+        pixels += u64::from(picture.width()) * u64::from(picture.height());
+        // All of them are held at once.
+        if pixels > MOST_TOGETHER * MAX_PIXELS {
+            let must = format!(
+                "is one too many: all pictures together have more than {MOST_TOGETHER} x {MAX_PIXELS} pixels"
+            );
+            return Err(value_fault(&name, &must));
+        }
         pictures.insert(name, picture);
     }
     Ok(Job {
