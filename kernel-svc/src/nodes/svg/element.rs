@@ -291,6 +291,14 @@ fn plain(name: &str) -> bool {
         "href",
         "xlink:href",
         "style",
+        // The renderer follows these as deep and as often as they name each other.
+        "mask",
+        "pattern",
+        "marker",
+        // These take as long as their numbers say.
+        "feturbulence",
+        "femorphology",
+        "feconvolvematrix",
     ];
     !name.is_empty()
         && letters
@@ -302,6 +310,11 @@ fn plain(name: &str) -> bool {
 /// # Errors
 /// It is no element, it is nested too deep, or there is too much of it.
 pub(super) fn write(value: &Value, out: &mut String, depth: usize) -> Result<(), NodeError> {
+    written(value, out, depth, false)
+}
+/// `clips` tells that this is within a clip path, which may not be cut by another one: three of them that cut each other
+/// would take the renderer's stack.
+fn written(value: &Value, out: &mut String, depth: usize, clips: bool) -> Result<(), NodeError> {
     if depth > MAX_DEPTH {
         return Err(value_fault(
             "elements",
@@ -316,7 +329,9 @@ pub(super) fn write(value: &Value, out: &mut String, depth: usize) -> Result<(),
     }
     match value {
         Value::Null => Ok(()),
-        Value::List(items) => items.iter().try_for_each(|item| write(item, out, depth + 1)),
+        Value::List(items) => items
+            .iter()
+            .try_for_each(|item| written(item, out, depth + 1, clips)),
         Value::Map(map) => {
             let args = Args(map);
             let name = args.text("name");
@@ -330,17 +345,21 @@ pub(super) fn write(value: &Value, out: &mut String, depth: usize) -> Result<(),
                     &format!("have an element {shown:?}, which is not drawn"),
                 ));
             }
+            let clips = clips || name == "clipPath";
             out.push('<');
             out.push_str(&name);
             let attributes = args.value("attributes");
             for (attribute, value) in attributes.as_map().into_iter().flat_map(|map| map.iter()) {
+                if clips && attribute == "clip-path" {
+                    return Err(value_fault("elements", "have a clip path within another one"));
+                }
                 if plain(attribute) {
                     out.push_str(&format!(" {attribute}=\"{}\"", escaped(&text_of(value))));
                 }
             }
             out.push('>');
             out.push_str(&escaped(&args.text("content")));
-            write(&args.value("children"), out, depth + 1)?;
+            written(&args.value("children"), out, depth + 1, clips)?;
             out.push_str(&format!("</{name}>"));
             Ok(())
         }
