@@ -115,6 +115,10 @@ async fn address(ctx: &Context, name: &str, uri: &str) -> Result<Option<Bytes>, 
         let path = media_paths::existing(ctx, name, path)?;
         return media_paths::read(name, &path).await.map(Some);
     }
+    if uri.starts_with("http://") || uri.starts_with("https://") {
+        let fetched = super::http::fetch(ctx, uri).await;
+        return fetched.map(Some).map_err(|error| unread(name, error));
+    }
     let media = MediaRef {
         uri: uri.to_owned(),
         ..MediaRef::default()
@@ -123,10 +127,11 @@ async fn address(ctx: &Context, name: &str, uri: &str) -> Result<Option<Bytes>, 
 }
 async fn fetched(ctx: &Context, name: &str, media: &MediaRef) -> Result<Bytes, NodeError> {
     let fetched = ctx.services.media_bytes(ctx, media).await;
-    fetched.map_err(|mut error| {
-        error.message = format!("the input `{name}` cannot be read: {}", error.message);
-        error
-    })
+    fetched.map_err(|error| unread(name, error))
+}
+fn unread(name: &str, mut error: NodeError) -> NodeError {
+    error.message = format!("the input `{name}` cannot be read: {}", error.message);
+    error
 }
 
 /// Media with their bytes.
