@@ -2,6 +2,11 @@
 
 use async_trait::async_trait;
 use atelier_proto::value::{Map, Value};
+use quick_xml::{
+    Reader, XmlVersion,
+    escape::resolve_predefined_entity,
+    events::{BytesStart, Event},
+};
 use regex::Regex;
 use serde_json::json;
 use std::sync::OnceLock;
@@ -12,6 +17,7 @@ use crate::{
     nodes::{
         args::{Args, json_of, map, missing, one, text_of},
         code::{Types, factory},
+        svg::plain,
     },
 };
 
@@ -23,6 +29,8 @@ const DRAWING: &str =
 const SHOWN_ROWS: usize = 10;
 /// Longest drawing, in bytes.
 const MAX_DRAWING: usize = 2 * 1024 * 1024;
+/// Elements inside of each other; more are not written out again.
+const MAX_DEPTH: usize = 60;
 
 /// All types of this part.
 pub(super) fn types() -> Types {
@@ -158,7 +166,85 @@ impl Executor for Drawing {
     }
 }
 
-/// The first drawing in a text as an element: its attributes, and what is in it as it is written.
+/// An element that is being read.
+#[derive(Default)]
+struct Open {
+    name: String,
+    attributes: Map,
+    content: String,
+    children: Vec<Value>,
+}
+impl Open {
+    fn of(tag: &BytesStart<'_>) -> Self {
+        let attributes = tag.attributes().flatten().filter_map(|attribute| {
+            let value = attribute.normalized_value(XmlVersion::Implicit1_0).ok()?;
+            Some((attribute.key.0.to_owned(), Value::from(value.into_owned())))
+        });
+        Self {
+            name: tag.name().0.to_owned(),
+            attributes: attributes.collect(),
+            ..Self::default()
+        }
+    }
+    /// The element; what acts or is fetched from elsewhere is left out.
+    fn value(self) -> Option<Value> {
+        let content = self.content.trim();
+        let content = if content.is_empty() {
+            Value::Null
+        } else {
+            content.into()
+        };
+        plain(&self.name).then(|| {
+            map([
+                ("type", "svg_element".into()),
+                ("name", self.name.as_str().into()),
+                ("attributes", self.attributes.into()),
+                ("content", content),
+                ("children", Value::list(self.children)),
+            ])
+            .into()
+        })
+    }
+}
+/// What stands in a drawing, as elements; `None` when it is no XML or nested too deep.
+fn children(drawing: &str) -> Option<Vec<Value>> {
+    let mut reader = Reader::from_str(drawing);
+    let (mut open, mut root) = (Vec::<Open>::new(), Open::default());
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(_) if open.len() >= MAX_DEPTH => return None,
+            Event::Start(tag) => open.push(Open::of(&tag)),
+            Event::Empty(tag) => {
+                let own = Open::of(&tag).value();
+                open.last_mut().unwrap_or(&mut root).children.extend(own);
+            }
+            Event::End(_) => {
+                let own = open.pop()?.value();
+                open.last_mut().unwrap_or(&mut root).children.extend(own);
+            }
+            Event::Text(text) => {
+                let own = text.xml_content(XmlVersion::Implicit1_0);
+                open.last_mut().unwrap_or(&mut root).content.push_str(&own);
+            }
+            Event::CData(text) => {
+                let own = text.xml_content(XmlVersion::Implicit1_0);
+                open.last_mut().unwrap_or(&mut root).content.push_str(&own);
+            }
+            Event::GeneralRef(entity) => {
+                let content = &mut open.last_mut().unwrap_or(&mut root).content;
+                match entity.resolve_char_ref().ok()? {
+                    Some(letter) => content.push(letter),
+                    None => content.push_str(resolve_predefined_entity(&entity).unwrap_or_default()),
+                }
+            }
+            Event::Eof => break,
+            Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) => {}
+        }
+    }
+    open.is_empty().then_some(root.children)
+}
+
+/// The first drawing in a text as an element: its attributes, and what is in it as elements.
 pub(super) fn element(text: &str) -> Option<Value> {
     let from = text.find("<svg")?;
     let end = text
@@ -182,8 +268,8 @@ pub(super) fn element(text: &str) -> Option<Value> {
             ("type", "svg_element".into()),
             ("name", "svg".into()),
             ("attributes", attributes.into()),
-            ("content", content.into()),
-            ("children", Value::list(Vec::new())),
+            ("content", Value::Null),
+            ("children", Value::list(children(content)?)),
         ])
         .into(),
     )
@@ -225,7 +311,9 @@ mod tests {
         let out = node.process(json!({"prompt": "a dot"})).await.expect("a drawing");
         let element = &out["output"][0];
         assert_eq!(element["attributes"], json!({"viewBox": "0 0 9 9", "width": "9"}));
-        assert_eq!(element["content"], "<g><circle r=\"3\"/></g>");
+        let group = &element["children"][0];
+        assert_eq!((&group["name"], &element["content"]), (&json!("g"), &json!(null)));
+        assert_eq!(group["children"][0]["attributes"], json!({"r": "3"}));
         let mut node = Node::scripted("nodetool.generators.SVGGenerator", Script::whole("no"));
         let error = node
             .process(json!({"prompt": "a dot"}))

@@ -279,7 +279,7 @@ pub(super) fn escaped(text: &str) -> String {
     out
 }
 /// Names of elements and attributes: those that only look, not those that act or fetch.
-fn plain(name: &str) -> bool {
+pub(in crate::nodes) fn plain(name: &str) -> bool {
     let letters = name
         .chars()
         .all(|sign| sign.is_ascii_alphanumeric() || matches!(sign, '-' | '_' | ':'));

@@ -10,6 +10,7 @@ mod picture;
 mod tests;
 
 use super::code::Types;
+pub(super) use element::plain;
 
 /// All types of this family.
 pub(super) fn types() -> Types {
