@@ -118,8 +118,9 @@ impl Generator for ForEachFrame {
             }
             Ok(())
         };
-        let (done, words) = tokio::join!(pictures, bounded(words, 64 * 1024));
-        done?;
+        // Ends with the first fault: ffmpeg, whose pictures nobody reads any more, would wait for its pipe for ever.
+        let words = async { Ok::<_, NodeError>(bounded(words, 64 * 1024).await) };
+        let ((), words) = tokio::try_join!(pictures, words)?;
         let status = child.wait().await;
         if status.is_ok_and(|status| status.success()) {
             Ok(())
