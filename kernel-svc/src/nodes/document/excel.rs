@@ -26,8 +26,9 @@ const KIND: &str = "a workbook";
 const MAX_CELLS: usize = 2_000_000;
 /// Formats of a sheet.
 const MAX_FORMATS: usize = 1_000;
-/// Cells that one format covers.
+/// Cells that one format covers, and cells of all formats of a workbook together.
 const MAX_FORMATTED: u64 = 100_000;
+const MAX_ALL_FORMATTED: u64 = 2_000_000;
 
 /// Row and column, from 0.
 type Cell = (u32, u16);
@@ -190,7 +191,7 @@ fn format(args: Args<'_>) -> Result<Map, NodeError> {
 fn bytes(sheets: &Map) -> Result<Vec<u8>, NodeError> {
     let bad =
         |_: XlsxError| NodeError::new("the workbook cannot be written: a cell lies outside of the sheet");
-    let mut workbook = Workbook::new();
+    let (mut workbook, mut formatted) = (Workbook::new(), 0_u64);
     for (name, sheet) in sheets {
         let own = workbook.add_worksheet();
         own.set_name(name).map_err(bad)?;
@@ -215,6 +216,11 @@ fn bytes(sheets: &Map) -> Result<Vec<u8>, NodeError> {
                 format = format.set_font_color(Color::RGB(rgb));
             }
             let (from, to) = area(&text("range"))?;
+            formatted += u64::from(to.0 - from.0 + 1) * u64::from(to.1 - from.1 + 1);
+            if formatted > MAX_ALL_FORMATTED {
+                let text = format!("the formats of a workbook cover more than {MAX_ALL_FORMATTED} cells");
+                return Err(NodeError::new(text).code("input.size"));
+            }
             for row in from.0..=to.0 {
                 for column in from.1..=to.1 {
                     own.set_cell_format(row, column, &format).map_err(bad)?;
