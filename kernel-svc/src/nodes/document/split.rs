@@ -10,7 +10,7 @@ use crate::{
         args::{Args, count, json_of, map, one, size, text_of},
         code::{Generator, Sink, Streamed, Types, factory},
         markup::{Style, text_of_html},
-        work::{blocking, content, reference},
+        work::{MAX_CONTENT, blocking, content, reference},
     },
 };
 
@@ -90,7 +90,7 @@ impl Split {
                     .map(String::as_str)
                     .filter(|it| !it.is_empty())
                     .collect();
-                Ok(sizes.cut(&text()?, &separators))
+                sizes.cut(&text()?, &separators)
             }
             Self::Markdown => markdown(args, &text()?),
             Self::Html => {
@@ -154,11 +154,14 @@ fn markdown(args: Args<'_>, text: &str) -> Result<Pieces, NodeError> {
         return Ok(lines.filter(|(_, line)| !line.trim().is_empty()).collect());
     }
     let sizes = Sizes::read(args, 30)?;
-    let cut = found.into_iter().flat_map(|(start, text)| {
-        let inner = sizes.cut(&text, &["\n\n", "\n", ". ", " "]);
-        inner.into_iter().map(move |(at, text)| (start + at, text))
-    });
-    Ok(cut.collect())
+    let (mut cut, mut bytes) = (Pieces::new(), 0_usize);
+    for (start, text) in found {
+        let inner = sizes.cut(&text, &["\n\n", "\n", ". ", " "])?;
+        bytes = bytes.saturating_add(inner.iter().map(|(_, text)| text.len()).sum());
+        cut.extend(inner.into_iter().map(|(at, text)| (start + at, text)));
+        enough(cut.len(), bytes)?;
+    }
+    Ok(cut)
 }
 /// Parts that begin at headings with one of the marks. Headings inside of code are none.
 fn sections(text: &str, marks: &[&str], strip: bool) -> Pieces {
@@ -188,6 +191,14 @@ fn sections(text: &str, marks: &[&str], strip: bool) -> Pieces {
     found
 }
 
+/// Refuses more pieces than may be made.
+fn enough(pieces: usize, bytes: usize) -> Result<(), NodeError> {
+    if pieces <= MAX_PIECES && bytes <= 4 * MAX_CONTENT {
+        return Ok(());
+    }
+    let text = format!("the input `document` has more than {MAX_PIECES} pieces, or too many bytes in them");
+    Err(NodeError::new(text).code("input.size"))
+}
 /// Largest piece and how much neighbours share, in characters.
 struct Sizes {
     most: usize,
@@ -212,16 +223,19 @@ impl Sizes {
         })
     }
     /// Pieces that end at the first separator that makes them small enough.
-    fn cut(&self, text: &str, separators: &[&str]) -> Pieces {
+    fn cut(&self, text: &str, separators: &[&str]) -> Result<Pieces, NodeError> {
         let mut atoms = Vec::new();
         self.atoms(text, separators, &mut atoms);
         let mut found: Pieces = Vec::new();
         // Atoms of the piece that is open, with their lengths.
         let mut open: std::collections::VecDeque<(&str, usize)> = std::collections::VecDeque::new();
-        let (mut length, mut start) = (0, 0);
+        let (mut length, mut start, mut bytes) = (0, 0, 0_usize);
         for atom in atoms {
             let own = atom.chars().count();
             if length + own > self.most && !open.is_empty() {
+                // What neighbours share stands in each of them.
+                bytes = bytes.saturating_add(open.iter().map(|(atom, _)| atom.len()).sum());
+                enough(found.len(), bytes)?;
                 close(&mut found, start, open.iter().map(|(atom, _)| *atom).collect());
                 while length > self.shared || (length + own > self.most && length > 0) {
                     let Some((_, gone)) = open.pop_front() else { break };
@@ -233,7 +247,7 @@ impl Sizes {
             length += own;
         }
         close(&mut found, start, open.iter().map(|(atom, _)| *atom).collect());
-        found
+        Ok(found)
     }
     /// Parts that fit, as large as the separators allow; together they are the text.
     fn atoms<'a>(&self, text: &'a str, separators: &[&str], out: &mut Vec<&'a str>) {
