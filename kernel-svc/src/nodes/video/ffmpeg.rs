@@ -22,6 +22,19 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 const MAX_WORDS: usize = 64 * 1024;
 /// Most that a program may answer in text, in bytes.
 const MAX_ANSWER: usize = 4 * 1024 * 1024;
+/// What a program sees of the environment: where programs, libraries and fonts are, and no key of a provider.
+const SEEN: &[&str] = &[
+    "PATH",
+    "HOME",
+    "LANG",
+    "TMPDIR",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "FONTCONFIG_FILE",
+    "FONTCONFIG_PATH",
+    "XDG_CACHE_HOME",
+    "XDG_DATA_DIRS",
+];
 
 /// How a result is written.
 #[derive(Debug, Clone, Copy)]
@@ -175,8 +188,13 @@ fn format(bytes: &[u8]) -> Option<&'static str> {
 /// A program that ends with whoever started it, sees no input and little of the environment.
 pub(super) fn program(ctx: &Context, name: &str, folder: &Path) -> Command {
     let mut command = Command::new(ctx.services.program(name));
+    let seen = SEEN
+        .iter()
+        .filter_map(|name| Some((*name, atelier_common::settings::variable(name)?)));
     command
         .current_dir(folder)
+        .env_clear()
+        .envs(seen)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
