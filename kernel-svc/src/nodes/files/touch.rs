@@ -170,12 +170,19 @@ fn target(args: Args<'_>, folder: &Workspace, from: &Path) -> Result<std::path::
     }
     let mut place = folder.place("destination_path", &text)?;
     if place.is_dir() {
-        place.push(from.file_name().unwrap_or_default());
+        // A link of that name may lead out.
+        let within = place.join(from.file_name().unwrap_or_default());
+        place = folder.place("destination_path", &within.display().to_string())?;
     }
     if let Some(above) = place.parent() {
         fs::create_dir_all(above).map_err(|error| folder.lost("destination_path", &place, &error))?;
     }
     Ok(place)
+}
+fn is_same(one: &Path, other: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let of = |place: &Path| fs::metadata(place).map(|about| (about.dev(), about.ino())).ok();
+    of(one).is_some_and(|one| Some(one) == of(other))
 }
 fn copy(args: Args<'_>, folder: &Workspace) -> Result<Map, NodeError> {
     let from = folder.found("source_path", &path(args, "source_path"))?;
@@ -183,7 +190,8 @@ fn copy(args: Args<'_>, folder: &Workspace) -> Result<Map, NodeError> {
         return Err(fault("source_path", "only files are copied"));
     }
     let to = target(args, folder, &from)?;
-    if from != to {
+    // Copied onto itself under another name, a file would be empty.
+    if !is_same(&from, &to) {
         fs::copy(&from, &to).map_err(|error| folder.lost("destination_path", &to, &error))?;
     }
     Ok(one("output", folder.shown(&to)))
