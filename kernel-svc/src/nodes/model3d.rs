@@ -90,7 +90,7 @@ impl Model {
             at = end;
         }
         Ok(Self {
-            json: json.ok_or_else(broken)?,
+            json: json.filter(Json::is_object).ok_or_else(broken)?,
             binary,
             packed: true,
             size,
@@ -123,14 +123,15 @@ impl Model {
     /// A text with the bytes written into it.
     fn gltf(mut self) -> Result<Value, NodeError> {
         if let Some(binary) = self.binary.take()
-            && let Some(buffer) = self.json["buffers"]
-                .get_mut(0)
-                .filter(|buffer| buffer.get("uri").is_none())
+            && let Some(buffer) = self
+                .json
+                .get_mut("buffers")
+                .and_then(|buffers| buffers.get_mut(0))
+                .and_then(Json::as_object_mut)
+                .filter(|buffer| !buffer.contains_key("uri"))
         {
-            buffer["uri"] = json!(format!(
-                "data:application/octet-stream;base64,{}",
-                STANDARD.encode(binary)
-            ));
+            let uri = format!("data:application/octet-stream;base64,{}", STANDARD.encode(binary));
+            buffer.insert("uri".to_owned(), uri.into());
         }
         let text = serde_json::to_vec(&self.json).map_err(|_| wrong("cannot be written"))?;
         made("model_3d", "model/gltf+json", text)
@@ -268,14 +269,14 @@ fn transform(mut model: Model, params: &Params) -> Result<Value, NodeError> {
     let Some(scenes) = model.json["scenes"].as_array_mut() else {
         return Err(wrong("has no scene that could be moved"));
     };
-    for scene in scenes {
-        let roots = scene["nodes"].take();
+    for scene in scenes.iter_mut().filter_map(Json::as_object_mut) {
+        let roots = scene.get_mut("nodes").map(Json::take).unwrap_or_default();
         let mut root =
             json!({"name": "transform", "translation": place, "rotation": rotation, "scale": scale});
         if roots.as_array().is_some_and(|roots| !roots.is_empty()) {
             root["children"] = roots;
         }
-        scene["nodes"] = json!([nodes.len()]);
+        scene.insert("nodes".to_owned(), json!([nodes.len()]));
         nodes.push(root);
     }
     model.json["nodes"] = Json::Array(nodes);
