@@ -13,6 +13,9 @@ pub const SECONDS: (u32, u32) = (1, 10);
 pub const MAX_SIDE: u32 = 512;
 const QUALITY: u8 = 80;
 
+/// How many times as long as its other side a side of a picture is that is filmed as a whole.
+const LONGEST: u32 = 8;
+
 /// Width and height of the frames for a size that was asked for: even, and no longer than [`MAX_SIDE`].
 #[must_use]
 pub fn frame_size((width, height): (u32, u32)) -> (u32, u32) {
@@ -35,8 +38,14 @@ pub fn frame_size((width, height): (u32, u32)) -> (u32, u32) {
 pub fn film(picture: &RgbaImage, size: (u32, u32), seconds: u32, seed: u64) -> Result<Vec<u8>, String> {
     let (width, height) = size;
     let count = seconds.clamp(SECONDS.0, SECONDS.1) * RATE;
+    // Of a strip only the middle: scaled up as a whole it would be as long as it is thin.
+    let (own_width, own_height) = picture.dimensions();
+    let wide = own_width.min(own_height.saturating_mul(LONGEST));
+    let high = own_height.min(own_width.saturating_mul(LONGEST));
+    let (left, top) = ((own_width - wide) / 2, (own_height - high) / 2);
+    let picture = imageops::crop_imm(picture, left, top, wide, high).to_image();
     // The picture is a fifth larger than the frame on its tighter side: that is the way of the camera.
-    let picture = DynamicImage::ImageRgba8(picture.clone()).resize_to_fill(
+    let picture = DynamicImage::ImageRgba8(picture).resize_to_fill(
         width + width / 5,
         height + height / 5,
         imageops::FilterType::Triangle,
