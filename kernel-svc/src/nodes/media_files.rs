@@ -2,6 +2,8 @@
 //!
 //! What does not live here: which paths may be used (`media_paths`), and formats.
 
+use std::fmt::Write;
+
 use async_trait::async_trait;
 use atelier_proto::{
     kernel::v1::Severity,
@@ -200,7 +202,11 @@ fn stamped(name: &str, pattern: &str) -> Result<String, NodeError> {
         ));
     }
     let now = atelier_common::clock::Clock::system().now();
-    Ok(now.format_with_items(items.iter()).to_string())
+    // Some parts can be read but not written, such as %#z: writing them is an error, which `to_string` makes a panic.
+    let mut stamped = String::new();
+    write!(stamped, "{}", now.format_with_items(items.iter()))
+        .map_err(|_| value_fault(name, "must be a name; `%` begins a part of the time, like %Y"))?;
+    Ok(stamped)
 }
 
 /// A file in a folder of the workspace.
