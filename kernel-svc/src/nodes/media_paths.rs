@@ -32,7 +32,12 @@ fn outside(name: &str) -> NodeError {
 }
 /// The path within the workspace that a text names; `..` may not leave it.
 fn named(root: &Path, name: &str, text: &str) -> Result<PathBuf, NodeError> {
+    // As for other files (`files/workspace`): both are names of the folder itself.
     let path = Path::new(text.trim());
+    let inner = path
+        .strip_prefix("~")
+        .or_else(|_| path.strip_prefix("/workspace"));
+    let path = inner.unwrap_or(path);
     if text.contains('\0') || text.len() > 4_096 {
         return Err(outside(name));
     }
