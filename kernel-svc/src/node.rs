@@ -485,17 +485,6 @@ impl Pieces for OnlyProgress<'_> {
     }
 }
 
-/// Media that a node wants stored.
-#[derive(Debug, Clone)]
-pub struct NewAsset {
-    /// Its name for people.
-    pub name: String,
-    /// Its media type.
-    pub content_type: String,
-    /// The bytes.
-    pub data: Bytes,
-}
-
 /// A workflow to run inside of a run.
 #[derive(Debug, Clone, Default)]
 pub struct InnerRun {
@@ -525,10 +514,6 @@ pub trait Services: Send + Sync {
     }
     /// All models that can be asked now.
     async fn models(&self, ctx: &Context, capability: &str) -> Result<Vec<Model>, NodeError>;
-    /// Stores media as an asset of the run's owner. Saving the same thing again gives the same asset.
-    async fn save_asset(&self, _ctx: &Context, _asset: NewAsset) -> Result<MediaRef, NodeError> {
-        Err(NodeError::new("assets cannot be stored here"))
-    }
     /// The folder for files that are gone when their node ends.
     fn scratch(&self) -> std::path::PathBuf {
         std::env::temp_dir()
@@ -536,10 +521,6 @@ pub trait Services: Send + Sync {
     /// Where a program is that is installed beside the kernel.
     fn program(&self, name: &str) -> std::path::PathBuf {
         name.into()
-    }
-    /// The folder below which node code may read and write files; `None`: none.
-    fn workspace(&self) -> Option<std::path::PathBuf> {
-        None
     }
     /// What node code may reach of this machine and of the network.
     fn host(&self) -> &Host {

@@ -15,8 +15,7 @@ use atelier_common::{
 };
 use atelier_proto::{
     asset::v1::{
-        DownloadAssetRequest, UploadAssetRequest, UploadHeader, asset_service_client::AssetServiceClient,
-        download_asset_response::Part, upload_asset_request::Part as UploadPart,
+        DownloadAssetRequest, asset_service_client::AssetServiceClient, download_asset_response::Part,
     },
     common::v1::{Origin, Surface},
     kernel::v1::Severity,
@@ -39,16 +38,12 @@ use crate::{
     host::Host,
     jobs::Inner,
     node::{
-        Context, Generated, GenerationCall, InnerRun, Kept, NewAsset, NodeError, NodeErrorKind, Piece,
-        Pieces, Services,
+        Context, Generated, GenerationCall, InnerRun, Kept, NodeError, NodeErrorKind, Piece, Pieces, Services,
     },
 };
 
 /// Largest media that a node may read whole, in bytes.
 const MAX_MEDIA: usize = 256 * 1024 * 1024;
-
-/// Bytes of an asset that go out in one message; asset-svc takes no more.
-const UPLOAD_PIECE: usize = 64 * 1024;
 
 /// Longest idempotency key that the seam takes, in bytes.
 const MAX_KEY: usize = 512;
@@ -435,52 +430,8 @@ impl Services for JobServices {
             .map(|response| response.into_inner().models)
             .map_err(|status| NodeError::new(format!("models cannot be listed: {}", status.message())))
     }
-    fn workspace(&self) -> Option<std::path::PathBuf> {
-        self.host.workspace.clone()
-    }
     fn scratch(&self) -> std::path::PathBuf {
         self.scratch.clone().unwrap_or_else(std::env::temp_dir)
-    }
-    async fn save_asset(&self, ctx: &Context, asset: NewAsset) -> Result<MediaRef, NodeError> {
-        let NewAsset {
-            name,
-            content_type,
-            data,
-        } = asset;
-        let ordinal = ctx.ordinal.fetch_add(1, Ordering::Relaxed);
-        let header = UploadHeader {
-            name: Some(name),
-            content_type: Some(content_type.clone()),
-            idempotency_key: Some(format!(
-                "asset:{}:{}:{}:{ordinal}",
-                ctx.job_id, ctx.node_id, ctx.invocation
-            )),
-            job_id: Some(ctx.job_id.to_string()),
-            node_id: Some(ctx.node_id.to_string()),
-            workflow_id: ctx.workflow_id.as_ref().map(ToString::to_string),
-            ..UploadHeader::default()
-        };
-        let part = |part| UploadAssetRequest { part: Some(part) };
-        let mut parts = vec![part(UploadPart::Header(header))];
-        let mut rest = data;
-        while !rest.is_empty() {
-            parts.push(part(UploadPart::Chunk(
-                rest.split_to(rest.len().min(UPLOAD_PIECE)),
-            )));
-        }
-        let request = self.signed(futures_util::stream::iter(parts));
-        let stored = self.clients.assets.clone().upload_asset(request).await;
-        let stored = stored
-            .map_err(|status| NodeError::new(format!("the asset cannot be stored: {}", status.message())))?
-            .into_inner()
-            .asset
-            .unwrap_or_default();
-        Ok(MediaRef {
-            uri: stored.uri,
-            asset_id: Some(stored.asset_id),
-            mime_type: Some(content_type),
-            ..MediaRef::default()
-        })
     }
 }
 /// The asset that an `asset://ID.ext` names.

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use async_trait::async_trait;
 use atelier_proto::{
     kernel::v1::Severity,
-    value::{Map, MediaRef, Value},
+    value::{Map, Value},
 };
 use bytes::Bytes;
 use chrono::format::{Item, StrftimeItems};
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     event::Note,
-    node::{Context, Executor, NewAsset, NodeError},
+    node::{Context, Executor, Kept, NodeError},
 };
 
 /// All types of this family.
@@ -262,23 +262,12 @@ impl Executor for SaveAsset {
             Some(stated) if !stated.is_empty() => stated,
             _ => mime(kind, &format!("x.{}", end(kind, &data))).to_owned(),
         };
-        let saved = ctx
-            .services
-            .save_asset(
-                ctx,
-                NewAsset {
-                    name,
-                    content_type,
-                    data,
-                },
-            )
-            .await?;
-        Ok(one(
-            "output",
-            MediaRef {
-                kind: kind.to_owned(),
-                ..saved
-            },
-        ))
+        let kept = Kept {
+            kind: kind.to_owned(),
+            name,
+            mime_type: content_type,
+            bytes: data,
+        };
+        Ok(one("output", ctx.services.keep(ctx, kept).await?))
     }
 }

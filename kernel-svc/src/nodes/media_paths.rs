@@ -22,9 +22,11 @@ const MAX_DEPTH: usize = 32;
 fn workspace(ctx: &Context) -> Result<PathBuf, NodeError> {
     let folder = ctx
         .services
-        .workspace()
+        .host()
+        .workspace
+        .as_ref()
         .ok_or_else(|| NodeError::new("this run has no workspace folder").code("workspace.missing"))?;
-    let made = std::fs::create_dir_all(&folder).and_then(|()| folder.canonicalize());
+    let made = std::fs::create_dir_all(folder).and_then(|()| folder.canonicalize());
     made.map_err(|error| NodeError::new(format!("the workspace folder cannot be used: {}", error.kind())))
 }
 fn outside(name: &str) -> NodeError {

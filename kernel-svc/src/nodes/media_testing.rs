@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex, atomic::AtomicU32},
+    sync::{Arc, Mutex, OnceLock, atomic::AtomicU32},
 };
 
 use async_trait::async_trait;
@@ -20,7 +20,8 @@ use super::{image::decode, registry};
 use crate::{
     event::{Event, NoteSink},
     graph::load::{LoadOptions, load},
-    node::{Context, Generated, GenerationCall, NewAsset, NodeError, Pieces, Services},
+    host::Host,
+    node::{Context, Generated, GenerationCall, Kept, NodeError, Pieces, Services},
     run::{RunOptions, RunResult, RunSpec, run},
 };
 
@@ -28,9 +29,11 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Local {
     pub workspace: Option<PathBuf>,
-    pub saved: Mutex<Vec<NewAsset>>,
+    pub saved: Mutex<Vec<Kept>>,
     /// Where programs are; `None`: where the system looks for them.
     pub programs: Option<PathBuf>,
+    /// The machine with that workspace, made when it is asked for.
+    pub host: OnceLock<Host>,
 }
 #[async_trait]
 impl Services for Local {
@@ -48,23 +51,28 @@ impl Services for Local {
             .iter()
             .find(|asset| media.uri == format!("asset://{}", asset.name));
         found
-            .map(|asset| asset.data.clone())
+            .map(|asset| asset.bytes.clone())
             .ok_or_else(|| NodeError::new("not found"))
     }
     async fn models(&self, _ctx: &Context, _capability: &str) -> Result<Vec<Model>, NodeError> {
         Ok(Vec::new())
     }
-    async fn save_asset(&self, _ctx: &Context, asset: NewAsset) -> Result<MediaRef, NodeError> {
-        let uri = format!("asset://{}", asset.name);
-        self.saved.lock().expect("assets").push(asset);
-        Ok(MediaRef {
-            uri,
+    async fn keep(&self, _ctx: &Context, kept: Kept) -> Result<MediaRef, NodeError> {
+        let media = MediaRef {
+            kind: kept.kind.clone(),
+            uri: format!("asset://{}", kept.name),
             asset_id: Some("a1".to_owned()),
+            mime_type: Some(kept.mime_type.clone()),
             ..MediaRef::default()
-        })
+        };
+        self.saved.lock().expect("assets").push(kept);
+        Ok(media)
     }
-    fn workspace(&self) -> Option<PathBuf> {
-        self.workspace.clone()
+    fn host(&self) -> &Host {
+        self.host.get_or_init(|| Host {
+            workspace: self.workspace.clone(),
+            ..Host::default()
+        })
     }
     fn program(&self, name: &str) -> PathBuf {
         self.programs

@@ -143,7 +143,7 @@ async fn pictures_are_saved_and_loaded_again() {
     assert_eq!(out["output"].get("asset_id"), Some("a1".into()));
     let saved = services.saved.lock().expect("assets");
     assert_eq!(
-        (saved[0].content_type.as_str(), saved[0].name.len()),
+        (saved[0].mime_type.as_str(), saved[0].name.len()),
         ("image/png", "2026.png".len())
     );
 }

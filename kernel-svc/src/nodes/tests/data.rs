@@ -1,7 +1,5 @@
 //! Graphs about data, as the field's files have them, run by the engine.
 
-use std::sync::Arc;
-
 use atelier_proto::{
     kernel::v1::JobStatus,
     value::{BytesForm, map_from_json, to_json},

@@ -1,7 +1,5 @@
 //! Small graphs of built-in types, run by the engine.
 
-use std::sync::Arc;
-
 use atelier_proto::{
     kernel::v1::JobStatus,
     value::{BytesForm, map_from_json, to_json},
@@ -378,7 +376,7 @@ async fn an_agent_gives_its_whole_answer_once_and_the_outputs_that_were_added() 
         graph,
         params: Default::default(),
         options: RunOptions::default(),
-        registry: Arc::new(registry),
+        registry,
         services: services(Script::text(&["{\"title\":", "\"Moor\"}"])),
         events,
         cancel: CancellationToken::new(),
