@@ -62,7 +62,7 @@ pub enum Event {
         /// Key of the commit: lineage and ordinal, unique for the node in the run.
         invocation: String,
         /// The result by handle.
-        outputs: Map,
+        outputs: Arc<Map>,
         /// Scalar inputs; `None` when there are none.
         properties: Option<Map>,
         /// Generations of the invocation.

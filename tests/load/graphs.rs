@@ -27,6 +27,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Events that wait for whoever reads them, as in the service.
 pub const EVENTS: usize = 1_024;
+/// How often the reader looks for the next event before it sleeps.
+const LOOKS: usize = 32;
 
 /// Code that passes values on, counts, or collects, by its name.
 struct Bare(&'static str);
@@ -180,8 +182,18 @@ pub async fn timed(graph: HydratedGraph, registry: Arc<Registry>) -> Ran {
         0
     });
     tasks.spawn(async move {
-        let (mut batch, mut seen) = (Vec::with_capacity(512), 0);
-        while inbox.recv_many(&mut batch, 512).await > 0 {
+        let (mut batch, mut seen) = (Vec::with_capacity(EVENTS), 0);
+        loop {
+            // As a relay that is committing: it is not woken for each event.
+            for _ in 0..LOOKS {
+                if !inbox.is_empty() {
+                    break;
+                }
+                tokio::task::yield_now().await;
+            }
+            if inbox.recv_many(&mut batch, EVENTS).await == 0 {
+                break;
+            }
             seen += batch.len();
             batch.clear();
         }

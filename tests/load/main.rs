@@ -12,6 +12,10 @@ mod stored;
 
 use std::time::Duration;
 
+/// As in the command itself.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Whether to measure for as long as it takes to see more than noise.
 fn full() -> bool {
     std::env::var_os("ATELIER_LOAD").is_some()

@@ -39,6 +39,8 @@ const PAGE: u64 = 64;
 const LOOK: Duration = Duration::from_millis(250);
 /// How long a push waits to hear what the run says to it. It is durable by then.
 const ANSWER: Duration = Duration::from_secs(10);
+/// The same for a run that has not started: it is about to, or waits for a slot.
+const QUEUED_ANSWER: Duration = Duration::from_secs(1);
 /// Tries to get a place in the order among callers that come at once.
 const TRIES: usize = 20;
 /// Longest id of an input, in bytes.
@@ -134,7 +136,7 @@ impl Jobs {
         outcome.map(|bytes| read_map(&bytes)).transpose()
     }
     /// The key of a run that goes on, the id of what is pushed, and how long to wait for what the run says to it: one that
-    /// waits for a slot says nothing.
+    /// waits for a slot may say nothing for long.
     async fn target(
         &self,
         caller: &Caller,
@@ -157,7 +159,7 @@ impl Jobs {
             id.to_owned()
         };
         let patience = if row.status == "queued" {
-            Duration::ZERO
+            QUEUED_ANSWER
         } else {
             ANSWER
         };

@@ -223,7 +223,7 @@ pub(super) async fn run_file(
         let mut artifacts = Vec::new();
         while let Some(event) = said.recv().await {
             if let Event::Artifact { node, outputs, .. } = event {
-                artifacts.push((node.id.to_string(), outputs));
+                artifacts.push((node.id.to_string(), (*outputs).clone()));
             }
         }
         artifacts

@@ -137,7 +137,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                 node_name: node.name.as_ref().unwrap_or(&node.node_type).to_string(),
                 node_type: node.node_type.to_string(),
                 index: index.unwrap_or(0),
-                outputs: Some((&outputs).into()),
+                outputs: Some(outputs.as_ref().into()),
                 properties: properties.as_ref().map(Into::into),
                 generation_ids,
             }))]

@@ -532,8 +532,8 @@ impl Commit {
 fn weight(event: &Event) -> usize {
     let map = |map: &Map| map.values().map(Value::weight).sum::<usize>();
     match event {
-        Event::Artifact { outputs, .. }
-        | Event::Job {
+        Event::Artifact { outputs, .. } => map(outputs),
+        Event::Job {
             outputs: Some(outputs),
             ..
         } => map(outputs),

@@ -111,11 +111,11 @@ impl Actor {
         }
     }
     /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
-    pub async fn run(mut self) -> NodeEnd {
+    pub async fn run(mut self: Box<Self>) -> NodeEnd {
         self.update(NodeStatus::Running, None, None, None).await;
         let outcome = self.drive().await;
         self.finalize().await;
-        let outcome = self.end(outcome).await;
+        let outcome = Box::pin(self.end(outcome)).await;
         NodeEnd {
             at: self.at,
             outcome,
@@ -126,13 +126,14 @@ impl Actor {
         let grace = self.core.options.cancel_grace;
         call(&self.cancel, grace, self.exec.pre_process(&self.ctx)).await?;
         match self.mode() {
-            Mode::Loop => self.looping().await,
-            Mode::Trigger => self.trigger_entry().await,
-            Mode::StreamInput => self.stream_input().await,
-            Mode::LegacyStreamInput => self.legacy_stream_input().await,
-            Mode::Controlled => self.controlled().await,
-            Mode::Streamed => self.keyed(true).await,
-            Mode::Buffered => self.keyed(false).await,
+            // Boxed: what a node is moved by when its task starts, and what it takes until then, stays small.
+            Mode::Loop => Box::pin(self.looping()).await,
+            Mode::Trigger => Box::pin(self.trigger_entry()).await,
+            Mode::StreamInput => Box::pin(self.stream_input()).await,
+            Mode::LegacyStreamInput => Box::pin(self.legacy_stream_input()).await,
+            Mode::Controlled => Box::pin(self.controlled()).await,
+            Mode::Streamed => Box::pin(self.keyed(true)).await,
+            Mode::Buffered => Box::pin(self.keyed(false)).await,
         }
     }
     fn mode(&self) -> Mode {
@@ -198,7 +199,13 @@ impl Actor {
     }
     async fn completed(&mut self, detail: Option<Box<NodeError>>) {
         let silent = self.node.node.is_constant() || self.node.node.is_input();
-        let result = (!silent).then(|| self.emitter.last.take().unwrap_or_default());
+        let result = (!silent).then(|| {
+            self.emitter
+                .last
+                .take()
+                .map(Arc::unwrap_or_clone)
+                .unwrap_or_default()
+        });
         self.update(NodeStatus::Completed, result, None, detail).await;
     }
     /// Says how the node fares.
@@ -258,5 +265,25 @@ impl Actor {
             inputs.insert(CONTROL_CONTEXT.to_owned(), context.clone());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn size<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Every node of a run is a task; what it takes is taken as often as there are nodes.
+    #[test]
+    fn an_actor_is_small() {
+        let (run, drive) = (
+            size(Actor::run),
+            size(|actor: &'static mut Actor| actor.keyed(false)),
+        );
+        assert!(run < 2 * 1024, "{run} bytes until it works");
+        assert!(drive < 4 * 1024, "{drive} bytes while it works");
     }
 }

@@ -100,9 +100,17 @@ impl EdgeState {
 impl Core {
     /// Says something to the outside; waits while the relay is behind. A relay that is gone is no concern of
     /// the run.
-    pub async fn say(&self, event: Event) {
-        if let Some(events) = self.events.upgrade() {
-            let _ = events.send(event).await;
+    #[expect(
+        clippy::manual_async_fn,
+        reason = "an async fn would hold the event twice, for every node"
+    )]
+    pub fn say(&self, event: Event) -> impl Future<Output = ()> + Send {
+        async move {
+            if let Some(events) = self.events.upgrade()
+                && let Ok(place) = events.reserve().await
+            {
+                place.send(event);
+            }
         }
     }
     /// A warning in the log of a node.
@@ -111,10 +119,10 @@ impl Core {
             content,
             severity: Severity::Warning,
         };
-        self.say(Event::Note {
+        Box::pin(self.say(Event::Note {
             node: Arc::clone(&node.label),
             note,
-        })
+        }))
         .await;
     }
     /// Events for a node; nothing is ever sent to one that is no trigger.

@@ -1,15 +1,13 @@
 //! Where the values of a node go: data edges in order of the graph, control edges, the display, and the
 //! artifacts.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use atelier_proto::{
     kernel::v1::Disposition,
     value::{Map, Value, is_value_too_deep},
 };
+use foldhash::HashMap;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -48,7 +46,7 @@ pub(crate) struct Emitter {
     /// Next index by iteration and parent.
     counters: HashMap<(Root, Lineage), u32>,
     /// The last committed result.
-    pub last: Option<Map>,
+    pub last: Option<Arc<Map>>,
     /// Everything that was committed, for the results of the run.
     pub values: Vec<(Arc<str>, Value)>,
     /// What goes out was shown by an earlier process: it is not shown again.
@@ -74,7 +72,7 @@ impl Emitter {
         generation_ids: Arc<Mutex<Vec<String>>>,
     ) -> Self {
         let (slots, closed) = (node.slots.clone(), vec![false; node.slots.len()]);
-        let (counters, values) = (HashMap::new(), Vec::new());
+        let (counters, values) = (HashMap::default(), Vec::new());
         Self {
             core,
             at,
@@ -374,13 +372,14 @@ impl Emitter {
                 self.values.push((name, value.clone()));
             }
         }
+        let outputs = Arc::new(outputs);
         let generation_ids =
             std::mem::take(&mut *self.generation_ids.lock().unwrap_or_else(PoisonError::into_inner));
         if !node.is_constant() && !node.is_input() {
             let event = Event::Artifact {
                 node: Arc::clone(&self.node.label),
                 invocation: invocation.to_owned(),
-                outputs: outputs.clone(),
+                outputs: Arc::clone(&outputs),
                 properties,
                 generation_ids,
             };

@@ -277,7 +277,7 @@ struct Run {
 
 impl Run {
     /// Runs all actors until the last one has ended.
-    async fn actors(&mut self, actors: Vec<Actor>, cancel: &CancellationToken) {
+    async fn actors(&mut self, actors: Vec<Box<Actor>>, cancel: &CancellationToken) {
         let mut tasks: JoinSet<NodeEnd> = JoinSet::new();
         let mut places: HashMap<Id, usize> = HashMap::new();
         actors.iter().for_each(|_| self.core.activity.begin());
@@ -364,7 +364,7 @@ async fn due(stall: Option<(Instant, u64)>) {
 }
 
 /// An actor and what follows its end, also when it panics.
-async fn task(actor: Actor) -> NodeEnd {
+async fn task(actor: Box<Actor>) -> NodeEnd {
     let (core, at, node) = (Arc::clone(&actor.core), actor.at, Arc::clone(&actor.node));
     let end = AssertUnwindSafe(actor.run()).catch_unwind().await;
     let end = match end {
@@ -379,7 +379,7 @@ async fn task(actor: Actor) -> NodeEnd {
                 detail: Some(Box::new(error.clone())),
                 properties: Arc::clone(&node.node.properties),
             };
-            core.say(event).await;
+            Box::pin(core.say(event)).await;
             NodeEnd {
                 at,
                 outcome: Outcome::Failed(error),

@@ -5,10 +5,9 @@ mod fire;
 mod pending;
 mod signals;
 
-use std::{
-    collections::{HashMap, HashSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
+
+use foldhash::{HashMap, HashSet};
 
 use super::{
     inbox::{Envelope, Item},
@@ -79,6 +78,10 @@ pub(crate) struct Scheduler {
     pending: Pending,
     /// Keys to try, in this order.
     candidates: VecDeque<Lineage>,
+    /// Values that are all that their key waits for: they fire without being filed.
+    direct: VecDeque<(usize, Lineage, Envelope)>,
+    /// Whether one input alone has values of its own for each key.
+    single: bool,
     fired: HashSet<Lineage>,
     /// Invocations by key, where a key may have several.
     ordinals: HashMap<Lineage, u32>,
@@ -119,6 +122,7 @@ impl Scheduler {
             _ => Class::Prefix,
         };
         let classes: Vec<Class> = facts.handles.iter().enumerate().map(class).collect();
+        let single = classes.iter().filter(|class| **class == Class::Max).count() == 1;
         let count = classes.len();
         let levels = (0..=depth).filter_map(|level| Some(Scope(facts.scope.0.get(..level)?.to_vec())));
         let levels: Vec<Scope> = levels.collect();
@@ -129,8 +133,10 @@ impl Scheduler {
             shared: (0..count).map(|_| Shared::default()).collect(),
             pending: Pending::new(count),
             candidates: VecDeque::new(),
-            fired: HashSet::new(),
-            ordinals: HashMap::new(),
+            direct: VecDeque::new(),
+            single,
+            fired: HashSet::default(),
+            ordinals: HashMap::default(),
             received: false,
             fired_once: false,
             overwritten: vec![false; count],
@@ -270,6 +276,10 @@ impl Scheduler {
             }
             return Ok(());
         }
+        if self.is_direct(handle, &key) {
+            self.direct.push_back((handle, key, envelope));
+            return Ok(());
+        }
         let parents = self.parents(&key);
         self.pending.push(handle, &key, envelope, &parents);
         if self.ready(&key) {
@@ -300,6 +310,18 @@ impl Scheduler {
             });
         }
         Ok(())
+    }
+    /// Whether a value of an input is all that its key waits for.
+    fn is_direct(&self, handle: usize, key: &Lineage) -> bool {
+        self.single
+            && self.driver().is_none()
+            && !self.is_list(handle)
+            && self.pending.get(key).is_none()
+            && self
+                .classes
+                .iter()
+                .enumerate()
+                .all(|(at, class)| *class == Class::Max || self.given(at, *class, key, &State::default()))
     }
     /// Keys of the outer items that a key lies under: by prefix input, then by level between the outermost and its own.
     fn parents(&self, key: &Lineage) -> Vec<(usize, Lineage)> {

@@ -337,7 +337,9 @@ impl Done {
     }
     pub fn artifacts(&self, id: &str) -> Vec<Json> {
         let own = self.events.iter().filter_map(|event| match event {
-            Event::Artifact { node, outputs, .. } if &*node.id == id => Some(json(&outputs.clone().into())),
+            Event::Artifact { node, outputs, .. } if &*node.id == id => {
+                Some(json(&Value::Map(Arc::clone(outputs))))
+            }
             _ => None,
         });
         own.collect()

@@ -22,7 +22,7 @@ fn journal(events: &[Event]) -> (Journal, BTreeSet<(String, String)>) {
                 outputs,
                 ..
             } => {
-                journal.add_committed(&node.id, invocation, outputs.clone());
+                journal.add_committed(&node.id, invocation, (**outputs).clone());
                 committed.insert((node.id.to_string(), invocation.clone()));
             }
             Event::Frames {

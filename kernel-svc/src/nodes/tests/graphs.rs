@@ -95,7 +95,10 @@ async fn ran(nodes: &[(&str, &str, Json)], edges: &[&str], params: Json, script:
         let mut artifacts = Vec::new();
         while let Some(event) = said.recv().await {
             if let Event::Artifact { node, outputs, .. } = event {
-                artifacts.push((node.id.to_string(), to_json(&outputs.into(), BytesForm::Tagged)));
+                artifacts.push((
+                    node.id.to_string(),
+                    to_json(&atelier_proto::value::Value::Map(outputs), BytesForm::Tagged),
+                ));
             }
         }
         artifacts

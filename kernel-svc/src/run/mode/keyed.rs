@@ -222,17 +222,17 @@ impl Actor {
             driven,
         };
         let outcome = if streamed {
-            self.invoke_streamed(invocation).await
+            Box::pin(self.invoke_streamed(invocation)).await
         } else {
             self.invoke_buffered(invocation).await
         };
         match outcome {
             Err(error) if error.kind == NodeErrorKind::Refused && !key.is_empty() => {
-                self.leave_out(&key, driven, &error, Severity::Warning).await;
+                Box::pin(self.leave_out(&key, driven, &error, Severity::Warning)).await;
                 Ok(())
             }
             Err(error) if error.kind == NodeErrorKind::Item && !key.is_empty() => {
-                let item = self.leave_out(&key, driven, &error, Severity::Error).await;
+                let item = Box::pin(self.leave_out(&key, driven, &error, Severity::Error)).await;
                 if self.lost.len() < TOLD {
                     self.lost.push((item, error));
                 } else {

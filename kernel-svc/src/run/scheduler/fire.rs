@@ -1,11 +1,14 @@
 //! Which invocation comes next, and what it is given.
 
 use super::{Class, Firing, Given, Scheduler};
-use crate::run::lineage::Lineage;
+use crate::run::{inbox::Envelope, lineage::Lineage};
 
 impl Scheduler {
     /// The next invocation, if one is ready.
     pub fn next(&mut self) -> Option<Firing> {
+        if let Some((handle, key, envelope)) = self.direct.pop_front() {
+            return Some(self.fire_direct(handle, key, envelope));
+        }
         while let Some(key) = self.candidates.front().cloned() {
             if self.ready(&key) {
                 if self.driver().is_none() {
@@ -30,6 +33,45 @@ impl Scheduler {
         }
         Some(self.fire(Lineage::default()))
     }
+    /// Fires a key with the only value that it waited for, and what all keys or many have in common.
+    fn fire_direct(&mut self, handle: usize, key: Lineage, envelope: Envelope) -> Firing {
+        self.fired_once = true;
+        let mut given = Vec::with_capacity(self.classes.len());
+        let mut own = Some(Given::One(envelope));
+        for at in 0..self.classes.len() {
+            let value = if at == handle {
+                own.take()
+            } else {
+                self.common(at, &key)
+            };
+            given.extend(value.map(|value| (at, value)));
+        }
+        let starved = self.starved(&given);
+        self.fired.insert(key.clone());
+        self.after_key(&key);
+        Firing {
+            key,
+            ordinal: 0,
+            given,
+            driven: false,
+            starved,
+        }
+    }
+    /// What an input gives to all keys, or to those under an outer item.
+    fn common(&self, at: usize, key: &Lineage) -> Option<Given> {
+        match self.class(at) {
+            Class::Max => None,
+            Class::Prefix => self
+                .parent(at, key)
+                .and_then(|parent| self.shared_value(at, &parent)),
+            Class::Empty => self.shared_value(at, &Lineage::default()),
+        }
+    }
+    /// A required input that has no value.
+    fn starved(&self, given: &[(usize, Given)]) -> Option<usize> {
+        let mut required = self.node.required.iter().copied();
+        required.find(|at| !given.iter().any(|(other, _)| other == at))
+    }
     fn fire(&mut self, key: Lineage) -> Firing {
         self.fired_once = true;
         let driver = self.driver();
@@ -43,19 +85,11 @@ impl Scheduler {
                         .as_mut()
                         .and_then(|state| state.give(at, self.is_list(at), consume))
                 }
-                Class::Prefix => self
-                    .parent(at, &key)
-                    .and_then(|parent| self.shared_value(at, &parent)),
-                Class::Empty => self.shared_value(at, &Lineage::default()),
+                Class::Prefix | Class::Empty => self.common(at, &key),
             };
             given.extend(value.map(|value| (at, value)));
         }
-        let starved = self
-            .node
-            .required
-            .iter()
-            .copied()
-            .find(|at| !given.iter().any(|(other, _)| other == at));
+        let starved = self.starved(&given);
         let mut ordinal = 0;
         if driver.is_some() {
             let next = self.ordinals.entry(key.clone()).or_default();

@@ -1,6 +1,8 @@
 //! Keys that wait for values, in the order in which they first appeared.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+
+use foldhash::HashMap;
 
 use super::Given;
 use crate::run::{inbox::Envelope, lineage::Lineage};
@@ -55,7 +57,7 @@ pub(super) struct Pending {
 }
 impl Pending {
     pub fn new(handles: usize) -> Self {
-        let (states, order, under) = (HashMap::new(), BTreeMap::new(), HashMap::new());
+        let (states, order, under) = (HashMap::default(), BTreeMap::new(), HashMap::default());
         Self {
             states,
             order,

@@ -1,7 +1,7 @@
 //! What the scheduler makes of signals: a key that one input will never serve is freed, and the end of an
 //! outer item is passed on once nothing of it can fire any more (kernel specification 4.7).
 
-use std::collections::{HashMap, HashSet};
+use foldhash::{HashMap, HashSet};
 
 use super::{Class, Forward, Scheduler};
 use crate::{
@@ -25,7 +25,7 @@ pub(super) struct Dead {
 }
 impl Dead {
     pub fn new(node: &PlanNode) -> Self {
-        let mut carriers: HashMap<Root, usize> = HashMap::new();
+        let mut carriers: HashMap<Root, usize> = HashMap::default();
         for handle in &node.facts.handles {
             for root in &handle.scope.0 {
                 *carriers.entry(*root).or_default() += handle.edges.len();

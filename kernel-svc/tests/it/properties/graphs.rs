@@ -1,14 +1,22 @@
 //! Random graphs over the test types, and what can be compared of their runs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
-use atelier_kernel::run::RunOptions;
+use atelier_kernel::{
+    graph::{
+        correlation::correlate,
+        facts::{HandleFacts, Repeat},
+        hydrate::hydrate,
+        load::parse,
+    },
+    run::RunOptions,
+};
 use proptest::{prelude::*, sample::Index};
 use serde_json::{Value as Json, json};
 
 use crate::{
     harness::{Done, Setup},
-    nodes::{Log, canonical_json},
+    nodes::{Log, canonical_json, registry},
 };
 
 /// Types that the random graphs are made of: name, inputs, outputs. An input that is named twice takes two edges.
@@ -139,6 +147,19 @@ pub async fn run(graph: &Json, seed: u64, limit: Option<usize>) -> Done {
     setup(graph, seed, |options| options.buffer_limit = limit)
         .run()
         .await
+}
+/// Whether a node pairs each item of an iteration with the newest of several values that belong to none: which one that is
+/// depends on who is faster, by the rules of the pairing (kernel specification 4.5).
+pub fn takes_the_newest(graph: &Json) -> bool {
+    let registry = registry(&Arc::new(Log::default()));
+    let graph = hydrate(&parse(graph, &mut Vec::new()).unwrap(), &registry);
+    let Ok(facts) = correlate(&graph) else {
+        return false;
+    };
+    facts.nodes.iter().any(|node| {
+        let newest = |handle: &HandleFacts| handle.scope.is_empty() && handle.repeats != Repeat::No;
+        !node.scope.is_empty() && node.handles.iter().any(newest)
+    })
 }
 /// Whether the graph is legal, and no node of it was asked for what it cannot do.
 pub fn is_sound(done: &Done) -> bool {

@@ -329,7 +329,7 @@ pub fn artifact(node: &Arc<NodeLabel>, invocation: impl Into<String>, value: Val
     Event::Artifact {
         node,
         invocation,
-        outputs,
+        outputs: outputs.into(),
         properties: None,
         generation_ids: Vec::new(),
     }
