@@ -119,7 +119,9 @@ impl JobServices {
             };
             match next {
                 Ok(Some(RunGenerationResponse { event: Some(said) })) => {
-                    seen.take(ctx, said, pieces).await.map_err(Lost::ByNode)?;
+                    seen.take(ctx, said, pieces)
+                        .await
+                        .map_err(|error| Lost::ByNode(Box::new(error)))?;
                 }
                 Ok(Some(RunGenerationResponse { event: None })) => {}
                 Ok(None) => return Ok(()),
@@ -140,7 +142,7 @@ impl JobServices {
 /// Why a call is not read to its end.
 enum Lost {
     /// The node cannot take what the call says.
-    ByNode(NodeError),
+    ByNode(Box<NodeError>),
     /// It failed, or its connection broke.
     Call(Status),
 }
@@ -336,7 +338,7 @@ impl Services for JobServices {
             let status = match providers.run_generation(self.signed(request.clone())).await {
                 Ok(stream) => match self.follow(ctx, stream.into_inner(), &mut seen, pieces).await {
                     Ok(()) => return seen.end(ctx),
-                    Err(Lost::ByNode(error)) => return Err(error),
+                    Err(Lost::ByNode(error)) => return Err(*error),
                     Err(Lost::Call(status)) => status,
                 },
                 Err(status) => status,

@@ -277,14 +277,14 @@ struct Run {
 
 impl Run {
     /// Runs all actors until the last one has ended.
-    async fn actors(&mut self, actors: Vec<Box<Actor>>, cancel: &CancellationToken) {
+    async fn actors(&mut self, actors: Vec<Actor>, cancel: &CancellationToken) {
         let mut tasks: JoinSet<NodeEnd> = JoinSet::new();
         let mut places: HashMap<Id, usize> = HashMap::new();
         actors.iter().for_each(|_| self.core.activity.begin());
         for actor in actors {
             let at = actor.at;
             let span = tracing::info_span!("node", node_id = %actor.node.label.id);
-            places.insert(tasks.spawn(task(actor).instrument(span)).id(), at);
+            places.insert(tasks.spawn(task(Box::new(actor)).instrument(span)).id(), at);
         }
         let mut stopping = false;
         let mut stall: Option<(Instant, u64)> = None;
@@ -300,10 +300,13 @@ impl Run {
                     // Producers that wait for room get some, also while inputs are open: who pushes may be one of them.
                     // Loops whose body brings nothing back end their iterations, before anything is called stuck.
                     let limited = core.options.buffer_limit.is_some();
+                    let moves = || {
+                        core.budget.stretch()
+                            || (limited && core.inboxes.iter().any(|inbox| inbox.make_room()))
+                            || (core.activity.is_stuck() && core.end_a_loop())
+                    };
                     if core.activity.is_idle()
-                        && !core.budget.stretch()
-                        && !(limited && core.inboxes.iter().any(|inbox| inbox.make_room()))
-                        && !(core.activity.is_stuck() && core.end_a_loop())
+                        && !moves()
                         && (core.activity.is_stuck() || core.budget.is_short())
                     {
                         stall = Some((Instant::now() + core.options.stall_timeout, core.activity.wakes()));

@@ -38,7 +38,7 @@ pub(super) type Failure = (String, String);
 
 /// Executors of a run.
 pub(super) struct Made {
-    pub actors: Vec<Box<Actor>>,
+    pub actors: Vec<Actor>,
     pub externals: Vec<External>,
     /// Why they are not all there.
     pub error: Option<Failure>,
@@ -140,13 +140,13 @@ pub(super) async fn executors(
                 exec: AsyncMutex::new(exec),
             });
         } else {
-            made.actors.push(Box::new(Actor::new(
+            made.actors.push(Actor::new(
                 core,
                 at,
                 (Arc::clone(node), Arc::clone(inbox)),
                 exec,
                 ctx,
-            )));
+            ));
         }
     }
     made
@@ -178,7 +178,7 @@ pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) 
 }
 
 /// Finalises executors that will never run.
-pub(super) async fn finalize(actors: Vec<Box<Actor>>, externals: Vec<External>) {
+pub(super) async fn finalize(actors: Vec<Actor>, externals: Vec<External>) {
     for mut actor in actors {
         let _ = AssertUnwindSafe(actor.exec.finalize(&actor.ctx))
             .catch_unwind()
