@@ -342,7 +342,9 @@ impl Analysis<'_> {
             }
         }
         if node.flags.controlled {
+            // Its invocations belong to events, not to items: what it emits opens no iteration either.
             output.scope = Scope::default();
+            output.root = None;
             output.repeats = if declared.is_none() {
                 Repeat::Inherited
             } else {
