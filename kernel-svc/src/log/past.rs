@@ -9,7 +9,7 @@ use atelier_proto::{
     value::{Map, Value},
 };
 use prost::Message;
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
 use super::{RESULT, decode, unpublished};
 use crate::{
@@ -116,13 +116,23 @@ async fn artifacts_of(db: &Db, job_key: &str) -> Result<Vec<artifacts::Model>, E
     Ok(rows)
 }
 async fn frames_of(db: &Db, job_key: &str) -> Result<Vec<frames::Model>, Error> {
-    let mut all = Vec::new();
+    use frames::Column;
+    let mut all: Vec<frames::Model> = Vec::new();
     loop {
-        let page = frames::Entity::find()
-            .filter(frames::Column::JobKey.eq(job_key))
-            .order_by_asc(frames::Column::NodeId)
-            .order_by_asc(frames::Column::Invocation)
-            .offset(u64::try_from(all.len()).unwrap_or(u64::MAX))
+        let mut rows = frames::Entity::find().filter(Column::JobKey.eq(job_key));
+        // After the last row by the primary key: an offset would walk over all of them for each page.
+        if let Some(last) = all.last() {
+            let (node, invocation) = (last.node_id.as_str(), last.invocation.as_str());
+            let same = Condition::all()
+                .add(Column::NodeId.eq(node))
+                .add(Column::Invocation.gt(invocation));
+            rows = rows
+                .filter(Column::NodeId.gte(node))
+                .filter(Condition::any().add(Column::NodeId.gt(node)).add(same));
+        }
+        let page = rows
+            .order_by_asc(Column::NodeId)
+            .order_by_asc(Column::Invocation)
             .limit(ROWS)
             .all(db.read())
             .await?;
@@ -130,6 +140,46 @@ async fn frames_of(db: &Db, job_key: &str) -> Result<Vec<frames::Model>, Error> 
         all.extend(page);
         if !whole {
             return Ok(all);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use atelier_common::testkit::engines;
+    use sea_orm::ActiveValue::Set;
+
+    use super::*;
+    use crate::migration::Migrator;
+
+    #[tokio::test]
+    async fn frames_are_read_page_by_page_and_each_once() {
+        for db in engines().await {
+            db.migrate::<Migrator>().await.unwrap();
+            // More than two pages, and pages that end within a node as well as between two.
+            let most = usize::try_from(2 * ROWS + 1).unwrap();
+            let rows: Vec<_> = (0..most)
+                .map(|at| frames::ActiveModel {
+                    job_key: Set("j".to_owned()),
+                    node_id: Set(format!("n{}", at * 4 / most)),
+                    invocation: Set(format!("#{at}")),
+                    frames: Set(Vec::new()),
+                })
+                .collect();
+            let tx = db.begin().await.unwrap();
+            for rows in rows.chunks(500) {
+                frames::Entity::insert_many(rows.to_vec())
+                    .exec_without_returning(&*tx)
+                    .await
+                    .unwrap();
+            }
+            tx.commit().await.unwrap();
+            let found = frames_of(&db, "j").await.unwrap();
+            let once: HashSet<_> = found.iter().map(|row| &row.invocation).collect();
+            assert_eq!((found.len(), once.len()), (most, most), "{}", db.engine());
+            assert!(frames_of(&db, "k").await.unwrap().is_empty());
         }
     }
 }

@@ -124,14 +124,9 @@ impl Pending {
         self.states.insert(key.clone(), state);
     }
     fn count(&mut self, state: &State, add: bool) {
-        for (keys, bucket) in self
-            .keys
-            .iter_mut()
-            .zip(&state.buckets)
-            .filter(|(_, bucket)| !bucket.is_empty())
-        {
+        let buckets = self.keys.iter_mut().zip(&state.buckets);
+        for (keys, _) in buckets.filter(|(_, bucket)| !bucket.is_empty()) {
             *keys = if add { *keys + 1 } else { keys.saturating_sub(1) };
-            let _ = bucket;
         }
     }
     /// Takes a key out, its place in the order with it.
@@ -153,10 +148,6 @@ impl Pending {
     pub fn put_back(&mut self, key: &Lineage, state: State) {
         self.count(&state, true);
         self.insert(key, state);
-    }
-    /// Forgets a key; gives what it held.
-    pub fn forget(&mut self, key: &Lineage) -> Option<State> {
-        self.take(key)
     }
     /// Values of an input that are still there.
     pub fn unread(&self, handle: usize) -> usize {

@@ -61,7 +61,7 @@ impl Scheduler {
         }
         for (at, count) in self
             .pending
-            .forget(&key)
+            .take(&key)
             .into_iter()
             .flat_map(|state| state.leftovers())
         {
@@ -147,7 +147,7 @@ impl Scheduler {
         for key in self.keys_under(parent) {
             for (at, count) in self
                 .pending
-                .forget(&key)
+                .take(&key)
                 .into_iter()
                 .flat_map(|state| state.leftovers())
             {

@@ -181,6 +181,8 @@ struct ProviderState {
     output: Value,
     open: watch::Sender<bool>,
     cancelled: watch::Sender<bool>,
+    /// Runs whose calls were cancelled as a whole.
+    cancelled_jobs: Mutex<Vec<String>>,
     calls: AtomicU32,
 }
 impl Provider {
@@ -191,6 +193,7 @@ impl Provider {
             output,
             open,
             cancelled,
+            cancelled_jobs: Mutex::default(),
             calls: AtomicU32::new(0),
         }))
     }
@@ -199,6 +202,9 @@ impl Provider {
     }
     pub fn calls(&self) -> u32 {
         self.0.calls.load(Ordering::SeqCst)
+    }
+    pub fn cancelled_jobs(&self) -> Vec<String> {
+        self.0.cancelled_jobs.lock().unwrap().clone()
     }
 }
 #[tonic::async_trait]
@@ -231,8 +237,10 @@ impl ProviderService for Provider {
     }
     async fn cancel_generation(
         &self,
-        _: Request<CancelGenerationRequest>,
+        request: Request<CancelGenerationRequest>,
     ) -> Result<Response<CancelGenerationResponse>, Status> {
+        let job = request.into_inner().job_id;
+        self.0.cancelled_jobs.lock().unwrap().extend(job);
         self.0.cancelled.send_replace(true);
         Ok(Response::new(CancelGenerationResponse {
             cancelled: true,

@@ -8,13 +8,26 @@ use atelier_common::{
     identity::{Caller, Signer},
     testkit::{TestDb, engines, until},
 };
-use atelier_kernel::{entity::jobs, jobs::Store, log::unpublished, migration::Migrator, settings::Settings};
-use atelier_proto::kernel::v1::{CancelJobRequest, JobEvent, JobStatus, job_event::Event as Frame};
+use atelier_kernel::{
+    entity::{artifacts, jobs},
+    jobs::Store,
+    log::unpublished,
+    migration::Migrator,
+    settings::Settings,
+};
+use atelier_proto::{
+    kernel::v1::{
+        CancelJobRequest, EventDetail, JobEvent, JobStatus, RunJobRequest, RunOptions,
+        job_event::Event as Frame,
+    },
+    value::{Map, Value},
+};
 use sea_orm::EntityTrait;
+use serde_json::json;
 
 use super::{
     fakes::Provider,
-    kernel::{Up, paint, shout},
+    kernel::{Up, edge, node, paint, shout},
     scene::{encoded, image, record_driven, seqs},
 };
 
@@ -135,6 +148,59 @@ async fn a_lost_run_that_was_to_be_cancelled_is_cancelled_and_an_ended_one_is_le
         let (_, events) = after.watch("j", 0, false).await;
         assert_eq!(end(&events), (JobStatus::Cancelled, None), "{}", db.engine());
         assert_eq!(after.get("done").await, done);
+        // What the process before had asked for is cancelled with it, and nothing is asked for again.
+        assert_eq!(after.provider.cancelled_jobs(), ["j"]);
+        assert_eq!(after.provider.calls(), 0);
+    }
+}
+#[tokio::test]
+async fn a_lost_run_whose_subscribers_wanted_the_end_only_loses_no_item_of_its_list() {
+    for db in engines().await {
+        let before = Up::new(&db, Settings::default(), provider(false)).await;
+        let mut graph = paint();
+        let list = [
+            node(
+                "list",
+                "nodetool.constant.List",
+                json!({"value": ["a", "b", "c"]}),
+            ),
+            node("each", "nodetool.control.ForEach", json!({})),
+            node("all", "nodetool.control.Collect", json!({})),
+            node("letters", "nodetool.output.Output", json!({"name": "letters"})),
+        ];
+        graph["nodes"].as_array_mut().unwrap().extend(list);
+        let edges = [
+            edge("list.output", "each.input_list"),
+            edge("each.output", "all.input_item"),
+            edge("all.output", "letters.value"),
+        ];
+        graph["edges"].as_array_mut().unwrap().extend(edges);
+        let request = RunJobRequest {
+            job_id: "j".to_owned(),
+            graph_json: Some(graph.to_string()),
+            options: Some(RunOptions {
+                event_detail: EventDetail::Terminal.into(),
+                ..RunOptions::default()
+            }),
+            ..RunJobRequest::default()
+        };
+        before.client().run_job(before.signed(request)).await.unwrap();
+        let committed = async || {
+            let rows = artifacts::Entity::find().all(db.read()).await.unwrap();
+            rows.iter().any(|row| row.node_id == "letters")
+        };
+        until(committed).within(SOON).await;
+        let after = before.successor(&db, provider(true)).await;
+        let job = after.end("j").await;
+        assert_eq!(job.status(), JobStatus::Completed, "{job:?}");
+        let outputs = Map::try_from(job.outputs.unwrap()).unwrap();
+        let letters = ["a", "b", "c"].map(Value::from).to_vec();
+        assert_eq!(
+            outputs["letters"],
+            Value::list(vec![Value::list(letters)]),
+            "{}",
+            db.engine()
+        );
     }
 }
 #[tokio::test]
