@@ -196,15 +196,20 @@ async fn followed_over(killed: bool) -> anyhow::Result<()> {
     let lines = told.lines()?;
     let summary = lines.last().cloned().unwrap_or_default();
     assert_eq!(text(&summary, "type"), "run_summary", "{}", told.stderr);
-    let made = rows(&server, "assets", "J").await?.len();
+    // A call whose picture was stored when the process died, and whose row was not closed yet, is lost all the same.
+    let ledger = rows(&server, "generations", "J").await?;
+    let closed = ledger.iter().filter(|row| text(row, "status") == "completed");
+    let made = closed.count();
     let expected = if made == 6 { "completed" } else { "failed" };
     assert_eq!(text(&summary, "status"), expected, "{summary}");
     assert!(
         killed || made == 6,
         "a server that ends well loses nothing: {made}"
     );
-    assert_eq!(rows(&server, "generations", "J").await?.len(), 6);
-    assert_eq!(summary["artifacts"].as_array().map(Vec::len), Some(made));
+    assert_eq!(ledger.len(), 6);
+    let stored = rows(&server, "assets", "J").await?.len();
+    assert!(stored >= made, "{stored} pictures of {made} calls");
+    assert_eq!(summary["artifacts"].as_array().map(Vec::len), Some(stored));
     let numbers: Vec<i64> = lines.iter().filter_map(|line| line["job_seq"].as_i64()).collect();
     assert!(numbers.is_sorted_by(|a, b| a < b), "nothing twice: {numbers:?}");
     server.kill().await
