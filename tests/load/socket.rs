@@ -33,7 +33,8 @@ fn chain(length: usize) -> Value {
     }
     graph(nodes, edges)
 }
-fn fan_out(items: usize) -> Value {
+/// Items one by one through a node that passes them on, into a list.
+pub fn fan_out(items: usize) -> Value {
     let list: Vec<Value> = (0..items).map(|item| json!(item.to_string())).collect();
     graph(
         vec![

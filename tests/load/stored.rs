@@ -17,16 +17,12 @@ use atelier_proto::{
         watch_job_response::Message,
     },
 };
-use atelier_tests::{
-    TestStack,
-    workflows::{edge, graph, node},
-};
+use atelier_tests::TestStack;
 use futures_util::FutureExt;
 use sea_orm::{ConnectionTrait, Statement};
-use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
-use crate::{full, per, rate, seconds, status_mib};
+use crate::{full, per, rate, seconds, socket::fan_out, status_mib};
 
 /// Callers at once.
 const CALLERS: usize = 128;
@@ -34,24 +30,6 @@ const CALLERS: usize = 128;
 const GROUP: usize = 512;
 /// Bytes that a row holds.
 const PAYLOAD: usize = 200;
-
-/// Items one by one through a node that passes them on, into a list.
-fn fan_out(items: usize) -> Value {
-    let list: Vec<Value> = (0..items).map(|item| json!(item.to_string())).collect();
-    graph(
-        vec![
-            node("l", "nodetool.constant.List", json!({"value": list})),
-            node("each", "nodetool.control.ForEach", json!({})),
-            node("r", "nodetool.control.Reroute", json!({})),
-            node("c", "nodetool.control.Collect", json!({})),
-        ],
-        vec![
-            edge("1", "l.output", "each.input_list"),
-            edge("2", "each.output", "r.input_value"),
-            edge("3", "r.output", "c.input_item"),
-        ],
-    )
-}
 
 /// Rows a second that the storage takes in groups.
 async fn bare_rows() -> anyhow::Result<f64> {
