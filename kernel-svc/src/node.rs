@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     event::{Note, NoteSink},
+    graph::model::Types,
     host::Host,
     run::{EventQueue, Frames, Inputs, Outputs, Variables},
 };
@@ -221,7 +222,7 @@ pub trait Executor: Send + Sync {
         let own = event
             .payload
             .iter()
-            .filter(|(name, _)| ctx.outputs.contains_key(*name));
+            .filter(|(name, _)| ctx.outputs.contains_key(name.as_str()));
         let own: Map = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         outputs.emit_group(own, None).await
     }
@@ -332,7 +333,7 @@ pub struct Context {
     /// The values that the workflow states for it, without the defaults of its type.
     pub properties: Arc<Map>,
     /// Types of its outputs by handle, those that the user added included.
-    pub outputs: Arc<IndexMap<String, Arc<str>>>,
+    pub outputs: Arc<Types>,
     /// Key of the running invocation: lineage and ordinal; empty outside an invocation.
     pub invocation: Arc<str>,
     /// Tripped when the run is cancelled.

@@ -1,7 +1,5 @@
 //! Everything that is wrong with a workflow, at once; and the steps of the same order that lead to a plan.
 
-use std::collections::HashSet;
-
 use atelier_proto::{kernel::v1::Issue, value::Map};
 use serde_json::Value as Json;
 
@@ -10,6 +8,7 @@ use super::{
     correlation::correlate,
     load::{LoadOptions, load_lenient},
     model::{HydratedGraph, issue},
+    order::Places,
     plan::Plan,
     required::{missing_inputs, missing_params, wrong_params},
     validate::validate,
@@ -29,8 +28,9 @@ pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
         Ok(graph) => bypass(graph),
         Err(malformed) => return vec![malformed],
     };
-    let structural = validate(&graph);
-    let correlated = correlate(&graph).err().unwrap_or_default();
+    let places = Places::of(&graph);
+    let structural = validate(&graph, &places);
+    let correlated = correlate(&graph, &places).err().unwrap_or_default();
     // One fault found twice is told once, in the words of the structural rules.
     let told = |code: &str, issue: &Issue| {
         structural
@@ -43,9 +43,9 @@ pub fn check(graph: &Json, registry: &Registry, params: &Map) -> Vec<Issue> {
         _ => true,
     }));
     issues.extend(structural);
-    issues.extend(missing_inputs(&graph));
-    issues.extend(missing_params(&graph, params));
-    issues.extend(wrong_params(&graph, params));
+    issues.extend(missing_inputs(&graph, &places));
+    issues.extend(missing_params(&graph, &places, params));
+    issues.extend(wrong_params(&graph, &places, params));
     issues
 }
 
@@ -104,16 +104,9 @@ pub fn prepare(graph: HydratedGraph, params: &Map) -> Result<Prepared, Rejection
         return Err(Rejection::of(vec![issue]));
     }
     let mut graph = bypass(graph);
-    let ids: HashSet<_> = graph.nodes.iter().map(|node| node.id.clone()).collect();
-    let mut dropped_edges = Vec::new();
-    graph.edges.retain(|edge| {
-        let whole = ids.contains(&edge.source) && ids.contains(&edge.target);
-        if !whole {
-            dropped_edges.push(edge.id.to_string());
-        }
-        whole
-    });
-    let facts = correlate(&graph).map_err(Rejection::of)?;
+    let mut places = Places::of(&graph);
+    let dropped_edges = places.drop_dangling(&mut graph);
+    let facts = correlate(&graph, &places).map_err(Rejection::of)?;
     let reject = |issues: Vec<Issue>| {
         if issues.is_empty() {
             Ok(())
@@ -121,14 +114,14 @@ pub fn prepare(graph: HydratedGraph, params: &Map) -> Result<Prepared, Rejection
             Err(Rejection::of(issues))
         }
     };
-    reject(validate(&graph))?;
+    reject(validate(&graph, &places))?;
     reject(
-        missing_inputs(&graph)
+        missing_inputs(&graph, &places)
             .into_iter()
-            .chain(wrong_params(&graph, params))
+            .chain(wrong_params(&graph, &places, params))
             .collect(),
     )?;
-    let missing = missing_params(&graph, params);
+    let missing = missing_params(&graph, &places, params);
     if !missing.is_empty() {
         let message = super::required::missing_params_message(&graph, &missing);
         return Err(Rejection {
@@ -137,7 +130,7 @@ pub fn prepare(graph: HydratedGraph, params: &Map) -> Result<Prepared, Rejection
         });
     }
     Ok(Prepared {
-        plan: Plan::new(&graph, facts),
+        plan: Plan::new(graph, &places, facts),
         dropped_edges,
     })
 }

@@ -1,16 +1,17 @@
 //! Static correlation: which iterations the values of each handle belong to (kernel specification 4.2, 4.3,
 //! 4.6).
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use atelier_proto::kernel::v1::Issue;
+use foldhash::HashMap;
 use indexmap::IndexMap;
 
 use super::{
     facts::{Facts, HandleFacts, NodeFacts, OutputFacts, Repeat, Root, Scope},
     loops,
     model::{HydratedGraph, Node, issue},
-    order::{names, order, places},
+    order::{Places, names, order},
     types::is_list,
 };
 use crate::node::{Correlation, CorrelationKind, InputMode};
@@ -26,8 +27,8 @@ const MAX_NESTED: usize = 64;
 ///
 /// # Errors
 /// All issues of the whole graph.
-pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
-    let order = order(graph, false).map_err(|cycle| {
+pub fn correlate(graph: &HydratedGraph, places: &Places) -> Result<Facts, Vec<Issue>> {
+    let order = order(graph, places, false).map_err(|cycle| {
         let node = cycle.first().and_then(|at| graph.nodes.get(*at));
         let text = format!(
             "data edges form a cycle through the nodes {}",
@@ -35,7 +36,6 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
         );
         vec![issue("graph.cycle", node, "", text)]
     })?;
-    let places = places(graph);
     let nodes = vec![NodeFacts::default(); graph.nodes.len()];
     let mut analysis = Analysis {
         graph,
@@ -44,12 +44,12 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
             roots: Vec::new(),
             nodes,
         },
-        roots: HashMap::new(),
+        roots: HashMap::default(),
         issues: Vec::new(),
     };
     let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
-    for (at, edge) in graph.edges.iter().enumerate().filter(|(_, edge)| !edge.control) {
-        let target = analysis.places.get(&edge.target).copied();
+    let data = places.edges(graph).enumerate();
+    for (at, (edge, (_, target))) in data.filter(|(_, (edge, _))| !edge.control) {
         // What closes a loop is known when its body is.
         let closes = target
             .and_then(|target| graph.nodes.get(target))
@@ -70,8 +70,7 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
             }
         }
     }
-    let Analysis { places, facts, .. } = &mut analysis;
-    let open = loops::close(graph, places, facts);
+    let open = loops::close(graph, places, &mut analysis.facts);
     analysis.issues.extend(open);
     if analysis.issues.is_empty() {
         Ok(analysis.facts)
@@ -82,7 +81,7 @@ pub fn correlate(graph: &HydratedGraph) -> Result<Facts, Vec<Issue>> {
 
 struct Analysis<'a> {
     graph: &'a HydratedGraph,
-    places: HashMap<Arc<str>, usize>,
+    places: &'a Places,
     facts: Facts,
     /// Iterations by name.
     roots: HashMap<Arc<str>, Root>,
@@ -118,7 +117,8 @@ impl Analysis<'_> {
     }
 
     fn handles(&mut self, node: &Node, edges: &[usize]) -> Vec<HandleFacts> {
-        let mut by_name: IndexMap<Arc<str>, Vec<usize>> = IndexMap::new();
+        // In order of their first edges.
+        let mut by_name: IndexMap<Arc<str>, Vec<usize>, foldhash::fast::RandomState> = IndexMap::default();
         for at in edges {
             if let Some(edge) = self.graph.edges.get(*at) {
                 by_name
@@ -178,8 +178,9 @@ impl Analysis<'_> {
 
     /// Scope and repetition of what an edge carries; nothing is known of an undeclared output.
     fn source(&self, edge: usize) -> (Scope, Repeat) {
+        let source = self.places.ends(edge).0;
         let output = self.graph.edges.get(edge).and_then(|edge| {
-            let facts = self.facts.nodes.get(*self.places.get(&edge.source)?)?;
+            let facts = self.facts.nodes.get(source?)?;
             facts
                 .outputs
                 .iter()
@@ -284,8 +285,8 @@ impl Analysis<'_> {
         }
     }
 
-    fn output(&mut self, node: &Node, name: &str, facts: &NodeFacts, buffered: bool) -> OutputFacts {
-        let declared = node.meta.output_correlation.get(name);
+    fn output(&mut self, node: &Node, name: &Arc<str>, facts: &NodeFacts, buffered: bool) -> OutputFacts {
+        let declared = node.meta.output_correlation.get(&**name);
         let single = Correlation {
             kind: CorrelationKind::Single,
             source: Some(EXECUTION.to_owned()),
@@ -320,7 +321,7 @@ impl Analysis<'_> {
             buffered,
         );
         let mut output = OutputFacts {
-            name: name.into(),
+            name: Arc::clone(name),
             kind: rule.kind,
             source,
             scope: base.clone(),

@@ -5,7 +5,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use indexmap::IndexMap;
 
-use super::model::{CONTROL, Edge, Flags, HydratedGraph, Node, RawEdge, RawGraph, RawNode};
+use super::model::{CONTROL, Edge, Flags, HydratedGraph, Node, RawEdge, RawGraph, RawNode, Types};
 use crate::node::{NodeMeta, Registry};
 
 /// Hydrates a graph. Nodes of unknown type keep what the file says; the loader has dropped or reported them
@@ -63,18 +63,20 @@ fn hydrate_node(raw: &RawNode, registry: &Registry) -> Node {
         controlled: flag(meta.controlled, raw.flags.controlled),
         join: flag(meta.join, raw.flags.join),
     };
-    let mut outputs: IndexMap<String, Arc<str>> = meta
+    let mut outputs: Types = meta
         .outputs
         .iter()
-        .map(|output| (output.name.clone(), output.ty.as_str().into()))
+        .map(|output| (output.name.as_str().into(), output.ty.as_str().into()))
         .collect();
     outputs.extend(
         raw.outputs
             .iter()
-            .map(|(name, ty)| (name.clone(), ty.as_str().into())),
+            .map(|(name, ty)| (name.as_str().into(), ty.as_str().into())),
     );
     for (name, ty) in &raw.dynamic_outputs {
-        outputs.entry(name.clone()).or_insert_with(|| ty.as_str().into());
+        outputs
+            .entry(name.as_str().into())
+            .or_insert_with(|| ty.as_str().into());
     }
     let declared = meta
         .inputs
@@ -101,7 +103,7 @@ fn hydrate_node(raw: &RawNode, registry: &Registry) -> Node {
         dynamic_inputs: raw.dynamic_inputs.clone(),
         parent_id: raw.parent_id.as_deref().map(Into::into),
         bypassed: raw.bypassed,
-        outputs,
+        outputs: Arc::new(outputs),
         inputs,
         flags,
         meta,

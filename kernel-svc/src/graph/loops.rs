@@ -1,16 +1,13 @@
 //! Loops (kernel specification 6): which edges close one, what is known about the outputs of a Loop node, and
 //! the rules that its edges and its body keep. How a loop runs lives in `run::mode`.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
-
 use atelier_proto::kernel::v1::Issue;
+use foldhash::{HashMap, HashSet};
 
 use super::{
     facts::{Facts, HandleFacts, NodeFacts, OutputFacts, Repeat, Root, Scope},
     model::{CONTROL, Edge, HydratedGraph, Node, issue},
+    order::Places,
 };
 use crate::node::CorrelationKind;
 
@@ -75,11 +72,7 @@ pub(super) fn outputs(facts: &NodeFacts, root: Root) -> Vec<OutputFacts> {
 
 /// Adds what the back edges carry to the facts of all loops, and checks the rules. The rest of the graph is
 /// analysed already.
-pub(super) fn close(
-    graph: &HydratedGraph,
-    places: &HashMap<Arc<str>, usize>,
-    facts: &mut Facts,
-) -> Vec<Issue> {
+pub(super) fn close(graph: &HydratedGraph, places: &Places, facts: &mut Facts) -> Vec<Issue> {
     let loops: Vec<usize> = graph
         .nodes
         .iter()
@@ -124,7 +117,7 @@ pub(super) fn close(
             continue;
         }
         let ends = feedback.iter().flat_map(|(_, edges)| edges);
-        let ends = ends.filter_map(|edge| places.get(&graph.edges.get(*edge)?.source).copied());
+        let ends = ends.filter_map(|edge| places.ends(*edge).0);
         for inside in links.body(at, ends) {
             aggregates(node, inside, graph, facts, &mut issues);
         }
@@ -154,10 +147,10 @@ struct Feedback {
     next: Vec<usize>,
     condition: Vec<usize>,
 }
-fn feedback(graph: &HydratedGraph, places: &HashMap<Arc<str>, usize>) -> HashMap<usize, Feedback> {
-    let mut fed: HashMap<usize, Feedback> = HashMap::new();
+fn feedback(graph: &HydratedGraph, places: &Places) -> HashMap<usize, Feedback> {
+    let mut fed: HashMap<usize, Feedback> = HashMap::default();
     for (at, edge) in graph.edges.iter().enumerate() {
-        let Some(target) = places.get(&edge.target).copied() else {
+        let Some(target) = places.ends(at).1 else {
             continue;
         };
         if graph
@@ -183,10 +176,10 @@ fn body_scope(facts: &NodeFacts) -> Option<Scope> {
     Some(value.scope.clone())
 }
 
-fn source(facts: &Facts, places: &HashMap<Arc<str>, usize>, edge: &Edge) -> (Scope, Repeat) {
+fn source(facts: &Facts, places: &Places, edge: &Edge) -> (Scope, Repeat) {
     let output = places
         .get(&edge.source)
-        .and_then(|at| facts.nodes.get(*at))
+        .and_then(|at| facts.nodes.get(at))
         .and_then(|node| {
             node.outputs
                 .iter()
@@ -293,23 +286,23 @@ struct Links {
     previous: Vec<Vec<usize>>,
 }
 impl Links {
-    fn of(graph: &HydratedGraph, places: &HashMap<Arc<str>, usize>) -> Self {
+    fn of(graph: &HydratedGraph, places: &Places) -> Self {
         let mut next = vec![Vec::new(); graph.nodes.len()];
         let mut previous = next.clone();
-        for edge in graph.edges.iter().filter(|edge| !edge.control) {
-            let (Some(source), Some(target)) = (places.get(&edge.source), places.get(&edge.target)) else {
+        for (edge, ends) in places.edges(graph).filter(|(edge, _)| !edge.control) {
+            let (Some(source), Some(target)) = ends else {
                 continue;
             };
             if graph
                 .nodes
-                .get(*target)
+                .get(target)
                 .is_some_and(|node| is_back_edge(edge, node))
             {
                 continue;
             }
-            if let (Some(next), Some(previous)) = (next.get_mut(*source), previous.get_mut(*target)) {
-                next.push(*target);
-                previous.push(*source);
+            if let (Some(next), Some(previous)) = (next.get_mut(source), previous.get_mut(target)) {
+                next.push(target);
+                previous.push(source);
             }
         }
         Self { next, previous }
@@ -329,7 +322,7 @@ impl Links {
 
 /// Everything that can be reached from some nodes, those included.
 fn reach(links: &[Vec<usize>], from: impl IntoIterator<Item = usize>) -> HashSet<usize> {
-    let mut seen: HashSet<usize> = HashSet::new();
+    let mut seen: HashSet<usize> = HashSet::default();
     let mut left: Vec<usize> = from.into_iter().collect();
     while let Some(at) = left.pop() {
         if seen.insert(at) {

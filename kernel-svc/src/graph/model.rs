@@ -22,6 +22,9 @@ pub const CONSTANT_PREFIX: &str = "nodetool.constant.";
 /// Types that are outputs of a run.
 pub const OUTPUT_PREFIX: &str = "nodetool.output.";
 
+/// Types by handle.
+pub type Types = IndexMap<Arc<str>, Arc<str>>;
+
 /// A graph as written in a file.
 #[derive(Debug, Clone, Default)]
 pub struct RawGraph {
@@ -134,7 +137,7 @@ pub struct Node {
     /// Whether it is left out.
     pub bypassed: bool,
     /// Types of its declared outputs.
-    pub outputs: IndexMap<String, Arc<str>>,
+    pub outputs: Arc<Types>,
     /// Types of its declared inputs.
     pub inputs: IndexMap<String, Arc<str>>,
     /// How it runs.

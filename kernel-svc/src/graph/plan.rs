@@ -1,18 +1,17 @@
 //! A graph ready to run: nodes and edges by number, what each node knows of its handles, and where its values
 //! go.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use atelier_proto::value::{Map, Value};
+
+use indexmap::IndexMap;
 
 use super::{
     control::context,
     facts::{Facts, NodeFacts, OutputFacts, Repeat, Root, Scope},
     model::{CONTROL, CONTROL_OUTPUT, HydratedGraph, Node, OUTPUT_PREFIX},
-    order::places,
+    order::Places,
 };
 use crate::{event::NodeLabel, node::CorrelationKind};
 
@@ -45,7 +44,7 @@ pub struct PlanNode {
     /// The key of its values in the results of the run.
     pub result_key: Arc<str>,
     /// Its outputs: declared ones, and those that an edge leaves.
-    pub slots: Vec<SlotPlan>,
+    pub slots: Arc<Vec<SlotPlan>>,
     /// Data edges that leave it, in order of the graph.
     pub edges_out: Vec<usize>,
     /// Control edges that leave it.
@@ -105,26 +104,27 @@ pub struct PlanEdge {
 impl Plan {
     /// Numbers a graph. Edges without both ends must be gone already.
     #[must_use]
-    pub fn new(graph: &HydratedGraph, facts: Facts) -> Self {
-        let places = places(graph);
-        let handles: Vec<HashMap<&str, usize>> = facts
-            .nodes
-            .iter()
-            .map(|node| {
-                let names = node.handles.iter().enumerate();
-                names.map(|(at, handle)| (&*handle.name, at)).collect()
-            })
-            .collect();
-        let edges: Vec<PlanEdge> = graph
-            .edges
-            .iter()
-            .filter_map(|edge| {
-                let (source, target) = (*places.get(&edge.source)?, *places.get(&edge.target)?);
-                let handles = handles.get(target)?;
+    pub fn new(graph: HydratedGraph, places: &Places, facts: Facts) -> Self {
+        // The input that each data edge enters, as the analysis has it.
+        let mut entered: Vec<Option<usize>> = vec![None; graph.edges.len()];
+        for node in &facts.nodes {
+            for (at, handle) in node.handles.iter().enumerate() {
+                for edge in &handle.edges {
+                    if let Some(place) = entered.get_mut(*edge) {
+                        *place = Some(at);
+                    }
+                }
+            }
+        }
+        let edges: Vec<PlanEdge> = places
+            .edges(&graph)
+            .zip(entered)
+            .filter_map(|((edge, (source, target)), entered)| {
+                let (source, target) = (source?, target?);
                 let handle = if edge.control {
-                    handles.len()
+                    facts.nodes.get(target)?.handles.len()
                 } else {
-                    *handles.get(&*edge.target_handle)?
+                    entered?
                 };
                 let (id, source_handle) = (Arc::clone(&edge.id), Arc::clone(&edge.source_handle));
                 Some(PlanEdge {
@@ -146,9 +146,16 @@ impl Plan {
                 target.enters(edge);
             }
         }
-        let nodes = graph.nodes.iter().zip(facts.nodes).zip(ends);
+        let contexts: Vec<Option<Value>> = ends
+            .iter()
+            .map(|ends| {
+                let targets = ends.controls.iter().filter_map(|at| graph.nodes.get(*at));
+                (!ends.controls.is_empty()).then(|| context(targets))
+            })
+            .collect();
+        let nodes = graph.nodes.into_iter().zip(facts.nodes).zip(ends).zip(contexts);
         let nodes = nodes
-            .map(|((node, facts), ends)| Arc::new(plan_node(graph, node, facts, ends, &edges)))
+            .map(|(((node, facts), ends), context)| Arc::new(plan_node(node, facts, ends, context, &edges)))
             .collect();
         Self {
             nodes,
@@ -192,10 +199,10 @@ impl Ends {
 }
 
 fn plan_node(
-    graph: &HydratedGraph,
-    node: &Node,
+    node: Node,
     facts: NodeFacts,
     ends: Ends,
+    control_context: Option<Value>,
     edges: &[PlanEdge],
 ) -> PlanNode {
     let label = NodeLabel {
@@ -220,21 +227,20 @@ fn plan_node(
         .filter(|(_, handle)| needs(&handle.name))
         .map(|(at, _)| at)
         .collect();
-    let targets = ends.controls.iter().filter_map(|at| graph.nodes.get(*at));
     PlanNode {
         label: Arc::new(label),
         external: node.is_input() && !ends.entered,
         terminal: ends.data_out.is_empty(),
-        result_key: result_key(node),
-        slots: slots(node, &facts, &ends.data_out, edges),
-        control_context: (!ends.controls.is_empty()).then(|| context(targets)),
+        result_key: result_key(&node),
+        slots: Arc::new(slots(&node, &facts, &ends.data_out, edges)),
+        control_context,
         edges_out: ends.data_out,
         control_out: ends.control_out,
         controls: ends.controls,
         controllers: ends.controllers.len(),
         required,
         statics: Arc::new(statics),
-        node: node.clone(),
+        node,
         facts,
     }
 }
@@ -251,35 +257,21 @@ fn result_key(node: &Node) -> Arc<str> {
 }
 
 fn slots(node: &Node, facts: &NodeFacts, data_out: &[usize], edges: &[PlanEdge]) -> Vec<SlotPlan> {
-    let mut by_name: HashMap<&str, Vec<usize>> = HashMap::new();
-    let declared: HashSet<&str> = facts.outputs.iter().map(|output| &*output.name).collect();
-    let mut undeclared: Vec<&Arc<str>> = Vec::new();
+    let mut by_name: IndexMap<&Arc<str>, Vec<usize>, foldhash::fast::RandomState> = IndexMap::default();
     for at in data_out {
-        let Some(edge) = edges.get(*at) else { continue };
-        let own = by_name.entry(&edge.source_handle).or_default();
-        if own.is_empty() && !declared.contains(&*edge.source_handle) {
-            undeclared.push(&edge.source_handle);
+        if let Some(edge) = edges.get(*at) {
+            by_name.entry(&edge.source_handle).or_default().push(*at);
         }
-        own.push(*at);
     }
-    let mut slots: Vec<SlotPlan> = facts
-        .outputs
-        .iter()
+    let declared = facts.outputs.iter();
+    let mut slots: Vec<SlotPlan> = declared
         .map(|output| {
-            slot(
-                node,
-                output,
-                by_name.get(&*output.name).cloned().unwrap_or_default(),
-            )
+            let own = by_name.get_mut(&output.name).map(std::mem::take);
+            slot(node, output, own.unwrap_or_default())
         })
         .collect();
-    for name in undeclared {
-        slots.push(slot(
-            node,
-            &plain(name),
-            by_name.get(&**name).cloned().unwrap_or_default(),
-        ));
-    }
+    let undeclared = by_name.into_iter().filter(|(_, edges)| !edges.is_empty());
+    slots.extend(undeclared.map(|(name, edges)| slot(node, &plain(name), edges)));
     slots
 }
 

@@ -1,58 +1,62 @@
 //! Values that must be there before a run starts: parameters of its inputs, and required inputs of its nodes.
 
-use std::collections::{HashMap, HashSet};
-
 use atelier_proto::{
     kernel::v1::Issue,
     value::{Map, Value},
 };
 
+use foldhash::HashSet;
+
 use super::{
     model::{HydratedGraph, Node, issue},
+    order::Places,
     types::{compatible, infer},
 };
 
-/// For each node the inputs that a data edge enters, and the nodes that any edge enters.
-struct Connected<'a> {
-    handles: HashMap<&'a str, HashSet<&'a str>>,
-    any: HashSet<&'a str>,
+/// What edges enter.
+struct Connected {
+    /// Nodes that any edge enters, by place.
+    entered: Vec<bool>,
 }
-impl<'a> Connected<'a> {
-    fn of(graph: &'a HydratedGraph) -> Self {
-        let mut handles: HashMap<&str, HashSet<&str>> = HashMap::new();
-        for edge in graph.edges.iter().filter(|edge| !edge.control) {
-            handles
-                .entry(&edge.target)
-                .or_default()
-                .insert(&edge.target_handle);
+impl Connected {
+    fn of(graph: &HydratedGraph, places: &Places) -> Self {
+        let mut entered = vec![false; graph.nodes.len()];
+        for (_, (_, target)) in places.edges(graph) {
+            if let Some(entered) = target.and_then(|at| entered.get_mut(at)) {
+                *entered = true;
+            }
         }
-        Self {
-            handles,
-            any: graph.edges.iter().map(|edge| &*edge.target).collect(),
-        }
+        Self { entered }
     }
-    fn external(&self, node: &Node) -> bool {
-        node.is_input() && !self.any.contains(&*node.id)
+    fn external(&self, graph: &HydratedGraph, places: &Places, (at, node): (usize, &Node)) -> bool {
+        node.is_input() && self.entered.get(places.first(graph, at)) != Some(&true)
+    }
+    /// Inputs of the run.
+    fn externals<'a>(
+        &'a self,
+        graph: &'a HydratedGraph,
+        places: &'a Places,
+    ) -> impl Iterator<Item = &'a Node> {
+        let nodes = graph.nodes.iter().enumerate();
+        nodes
+            .filter(|(at, node)| self.external(graph, places, (*at, node)))
+            .map(|(_, node)| node)
     }
 }
 
 /// Required inputs without an edge, a value or a default. Handles with an incoming data edge count as given;
 /// so does what the events of a controlled node may bring. An explicit null is no value here.
 #[must_use]
-pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
-    let connected = Connected::of(graph);
+pub fn missing_inputs(graph: &HydratedGraph, places: &Places) -> Vec<Issue> {
+    let connected = Connected::of(graph, places);
+    let mut fed: Option<HashSet<(usize, &str)>> = None;
+    let feeds = || {
+        let data = places.edges(graph).filter(|(edge, _)| !edge.control);
+        data.filter_map(|(edge, (_, target))| Some((target?, &*edge.target_handle)))
+            .collect()
+    };
     let mut issues = Vec::new();
-    for node in graph
-        .nodes
-        .iter()
-        .filter(|node| !connected.external(node) && !node.flags.controlled)
-    {
-        let fed = connected.handles.get(&*node.id);
-        let statics = node.static_values();
-        let missing = |name: &str| {
-            !fed.is_some_and(|handles| handles.contains(name))
-                && statics.get(name).is_none_or(|value| value.is_null())
-        };
+    for (at, node) in graph.nodes.iter().enumerate() {
         let declared = node
             .meta
             .inputs
@@ -64,7 +68,16 @@ pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
             .iter()
             .filter(|(_, slot)| slot.required)
             .map(|(name, _)| name.as_str());
-        for name in declared.chain(added).filter(|name| missing(name)) {
+        let mut required = declared.chain(added).peekable();
+        if required.peek().is_none() || node.flags.controlled || connected.external(graph, places, (at, node))
+        {
+            continue;
+        }
+        let fed = fed.get_or_insert_with(feeds);
+        let (statics, own) = (node.static_values(), places.first(graph, at));
+        let missing =
+            |name: &str| !fed.contains(&(own, name)) && statics.get(name).is_none_or(|value| value.is_null());
+        for name in required.filter(|name| missing(name)) {
             let text = format!(
                 "input {name} of node {} ({}) needs a value or an edge",
                 node.id, node.node_type
@@ -78,12 +91,11 @@ pub fn missing_inputs(graph: &HydratedGraph) -> Vec<Issue> {
 /// Inputs of the run that nothing gives a value: no parameter, no property `value`, no pushes to come. A
 /// parameter that is null is given.
 #[must_use]
-pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
-    let connected = Connected::of(graph);
-    let open = graph
-        .nodes
-        .iter()
-        .filter(|node| connected.external(node) && !node.flags.streaming_output);
+pub fn missing_params(graph: &HydratedGraph, places: &Places, params: &Map) -> Vec<Issue> {
+    let connected = Connected::of(graph, places);
+    let open = connected
+        .externals(graph, places)
+        .filter(|node| !node.flags.streaming_output);
     // A default of the type is no value: whoever left the input empty is told, instead of paying for an empty
     // prompt.
     let own =
@@ -103,10 +115,10 @@ pub fn missing_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
 
 /// Parameters whose value does not fit the declared type of their input.
 #[must_use]
-pub fn wrong_params(graph: &HydratedGraph, params: &Map) -> Vec<Issue> {
-    let connected = Connected::of(graph);
+pub fn wrong_params(graph: &HydratedGraph, places: &Places, params: &Map) -> Vec<Issue> {
+    let connected = Connected::of(graph, places);
     let mut issues = Vec::new();
-    for node in graph.nodes.iter().filter(|node| connected.external(node)) {
+    for node in connected.externals(graph, places) {
         let Some(value) = params.get(node.input_name()) else {
             continue;
         };
@@ -140,7 +152,7 @@ fn fits(value: &Value, actual: &str, declared: &str) -> bool {
 pub fn missing_params_message(graph: &HydratedGraph, issues: &[Issue]) -> String {
     let missing: HashSet<&str> = issues.iter().map(|issue| issue.node_id.as_str()).collect();
     let nodes = graph.nodes.iter().filter(|node| missing.contains(&*node.id));
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::default();
     let names: Vec<&str> = nodes
         .map(Node::input_name)
         .filter(|name| seen.insert(*name))

@@ -1,26 +1,21 @@
 //! Structural rules of a graph (kernel specification 1.7). All issues are collected.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
-
 use atelier_proto::kernel::v1::Issue;
+use foldhash::{HashMap, HashSet};
 
 use super::{
     model::{CONTROL, CONTROL_OUTPUT, Edge, HydratedGraph, Node, issue},
-    order::{names, order, places},
+    order::{Places, names, order},
     types::{compatible, is_list},
 };
 
 /// Checks the structure of a graph.
 #[must_use]
-pub fn validate(graph: &HydratedGraph) -> Vec<Issue> {
-    let places = places(graph);
-    let mut issues = duplicates(graph, &places);
-    let node = |id: &str| places.get(id).and_then(|at| graph.nodes.get(*at));
-    for edge in &graph.edges {
-        match (node(&edge.source), node(&edge.target)) {
+pub fn validate(graph: &HydratedGraph, places: &Places) -> Vec<Issue> {
+    let mut issues = duplicates(graph, places);
+    let node = |at: Option<usize>| at.and_then(|at| graph.nodes.get(at));
+    for (edge, (source, target)) in places.edges(graph) {
+        match (node(source), node(target)) {
             (Some(source), Some(target)) => edge_rules(edge, source, target, &mut issues),
             (source, target) => unknown_endpoint(edge, source, target, &mut issues),
         }
@@ -36,13 +31,13 @@ pub fn validate(graph: &HydratedGraph) -> Vec<Issue> {
         );
         issues.push(issue("graph.flag_conflict", Some(node), CONTROL, text));
     }
-    multi_edges(graph, &mut issues);
+    multi_edges(graph, places, &mut issues);
     if issues.iter().all(|issue| issue.code != "graph.self_loop") {
         for (control, code, what) in [
             (false, "graph.cycle", "data"),
             (true, "graph.control_cycle", "control"),
         ] {
-            if let Err(cycle) = order(graph, control) {
+            if let Err(cycle) = order(graph, places, control) {
                 let first = cycle.first().and_then(|at| graph.nodes.get(*at));
                 let text = format!(
                     "{what} edges form a cycle through the nodes {}",
@@ -55,17 +50,18 @@ pub fn validate(graph: &HydratedGraph) -> Vec<Issue> {
     issues
 }
 
-fn duplicates(graph: &HydratedGraph, places: &HashMap<Arc<str>, usize>) -> Vec<Issue> {
-    let (mut nodes, mut edges, mut issues) = (HashSet::new(), HashSet::new(), Vec::new());
-    for node in &graph.nodes {
+fn duplicates(graph: &HydratedGraph, places: &Places) -> Vec<Issue> {
+    let (mut nodes, mut edges, mut issues) = (HashSet::default(), HashSet::default(), Vec::new());
+    let repeated = places.len() < graph.nodes.len();
+    for node in graph.nodes.iter().filter(|_| repeated) {
         if !nodes.insert(&node.id) {
             let text = format!("several nodes have the id {}", node.id);
             issues.push(issue("graph.duplicate_node", Some(node), "id", text));
         }
     }
-    for edge in &graph.edges {
+    for (edge, (_, target)) in places.edges(graph) {
         if !edges.insert(&edge.id) {
-            let target = places.get(&edge.target).and_then(|at| graph.nodes.get(*at));
+            let target = target.and_then(|at| graph.nodes.get(at));
             let text = format!("several edges have the id {}", edge.id);
             issues.push(issue("graph.duplicate_edge", target, &edge.target_handle, text));
         }
@@ -113,7 +109,7 @@ fn edge_rules(edge: &Edge, source: &Node, target: &Node, issues: &mut Vec<Issue>
     }
     let reserved = [CONTROL, CONTROL_OUTPUT].contains(&&**source_handle);
     if !source.outputs.is_empty() && !source.outputs.contains_key(&**source_handle) && !reserved {
-        let known: Vec<&str> = source.outputs.keys().map(String::as_str).collect();
+        let known: Vec<&str> = source.outputs.keys().map(|name| &**name).collect();
         let text = format!(
             "edge {id} leaves output {source_handle} of node {}, but {} has only the outputs {}",
             source.id,
@@ -135,16 +131,26 @@ fn edge_rules(edge: &Edge, source: &Node, target: &Node, issues: &mut Vec<Issue>
     }
 }
 
-fn multi_edges(graph: &HydratedGraph, issues: &mut Vec<Issue>) {
-    let mut count: HashMap<(&str, &str), usize> = HashMap::new();
-    for edge in graph.edges.iter().filter(|edge| !edge.control) {
-        *count.entry((&edge.target, &edge.target_handle)).or_default() += 1;
+fn multi_edges(graph: &HydratedGraph, places: &Places, issues: &mut Vec<Issue>) {
+    let mut entered = vec![0_usize; graph.nodes.len()];
+    let data = || places.edges(graph).filter(|(edge, _)| !edge.control);
+    for (_, (_, target)) in data() {
+        if let Some(count) = target.and_then(|at| entered.get_mut(at)) {
+            *count += 1;
+        }
+    }
+    let mut count: HashMap<(&str, &str), usize> = HashMap::default();
+    for (edge, (_, target)) in data() {
+        // Most nodes are entered once.
+        if target.is_none_or(|at| entered.get(at).is_some_and(|edges| *edges > 1)) {
+            *count.entry((&edge.target, &edge.target_handle)).or_default() += 1;
+        }
     }
     count.retain(|_, edges| *edges > 1);
     if count.is_empty() {
         return;
     }
-    let mut by_node: HashMap<&str, Vec<(&str, usize)>> = HashMap::new();
+    let mut by_node: HashMap<&str, Vec<(&str, usize)>> = HashMap::default();
     for ((id, handle), edges) in count {
         by_node.entry(id).or_default().push((handle, edges));
     }

@@ -257,7 +257,7 @@ impl Node {
         self.ctx.outputs = Arc::new(
             outputs
                 .iter()
-                .map(|(name, ty)| ((*name).to_owned(), (*ty).into()))
+                .map(|(name, ty)| ((*name).into(), (*ty).into()))
                 .collect(),
         );
     }

@@ -71,7 +71,7 @@ pub(crate) fn context(
         node_type: Arc::clone(&node.label.node_type),
         node_name: node.label.name.clone(),
         properties: Arc::clone(&node.node.properties),
-        outputs: Arc::new(node.node.outputs.clone()),
+        outputs: Arc::clone(&node.node.outputs),
         invocation: Arc::default(),
         cancel: core.cancel.child_token(),
         notes: NoteSink::of_run(Arc::clone(&node.label), core.events.clone()).supervised(core.desk.is_some()),

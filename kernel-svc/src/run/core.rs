@@ -69,6 +69,8 @@ pub(crate) struct Core {
     pub resume: HashMap<String, Arc<Map>>,
     /// Events for the triggers of the run, by node.
     pub queues: HashMap<Arc<str>, Arc<EventQueue>>,
+    /// The queue of all other nodes.
+    pub no_events: Arc<EventQueue>,
     pub probe: Option<Arc<dyn Probe>>,
     /// What an earlier process did; `None` when nothing is kept for a later one.
     pub journal: Option<Arc<Journal>>,
@@ -127,7 +129,7 @@ impl Core {
     }
     /// Events for a node; nothing is ever sent to one that is no trigger.
     pub fn queue(&self, node: &Arc<str>) -> Arc<EventQueue> {
-        self.queues.get(node).cloned().unwrap_or_default()
+        Arc::clone(self.queues.get(node).unwrap_or(&self.no_events))
     }
     fn millis(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)

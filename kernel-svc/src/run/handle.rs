@@ -290,7 +290,10 @@ fn trigger<'a>(started: &'a Started, name: &str) -> Option<(&'a PlanNode, &'a Ev
 }
 /// An event for a trigger: a map with values of its outputs, else the value is its `data`.
 fn payload(node: &PlanNode, value: Value) -> Map {
-    let own = |map: &Map| map.keys().any(|name| node.node.outputs.contains_key(name));
+    let own = |map: &Map| {
+        map.keys()
+            .any(|name| node.node.outputs.contains_key(name.as_str()))
+    };
     match value {
         Value::Map(map) if own(&map) => Arc::unwrap_or_clone(map),
         other => Map::from_iter([("data".to_owned(), other)]),

@@ -85,23 +85,24 @@ pub(crate) struct NodeEnd {
 }
 
 /// Gathers the results of all terminal nodes, in order of the graph.
-pub(crate) fn gather(plan: &Plan, ends: &mut [Option<NodeEnd>]) -> (Map, Map) {
+pub(crate) fn gather(plan: &Plan, ends: impl Iterator<Item = NodeEnd>) -> (Map, Map) {
+    let mut values: Vec<Vec<(Arc<str>, Value)>> = vec![Vec::new(); plan.nodes.len()];
+    for end in ends {
+        if let Some(place) = values.get_mut(end.at) {
+            *place = end.values;
+        }
+    }
     let mut by_name: IndexMap<Arc<str>, Vec<Value>> = IndexMap::new();
     let mut by_handle: IndexMap<Arc<str>, IndexMap<Arc<str>, Vec<Value>>> = IndexMap::new();
-    for (node, end) in plan
+    for (node, values) in plan
         .nodes
         .iter()
-        .zip(ends)
+        .zip(values)
         .filter(|(node, _)| node.terminal && !node.external)
     {
         let list = by_name.entry(Arc::clone(&node.result_key)).or_default();
         let handles = by_handle.entry(Arc::clone(&node.result_key)).or_default();
-        for (handle, value) in end
-            .as_mut()
-            .map(|end| std::mem::take(&mut end.values))
-            .into_iter()
-            .flatten()
-        {
+        for (handle, value) in values {
             list.push(value.clone());
             handles.entry(handle).or_default().push(value);
         }

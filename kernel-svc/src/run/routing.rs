@@ -40,7 +40,7 @@ pub(crate) struct Emitter {
     pub cancel: CancellationToken,
     /// Generations of the running invocation.
     pub generation_ids: Arc<Mutex<Vec<String>>>,
-    pub slots: Vec<SlotPlan>,
+    pub slots: Arc<Vec<SlotPlan>>,
     /// Outputs that were completed early.
     closed: Vec<bool>,
     /// Next index by iteration and parent.
@@ -71,7 +71,7 @@ impl Emitter {
         cancel: CancellationToken,
         generation_ids: Arc<Mutex<Vec<String>>>,
     ) -> Self {
-        let (slots, closed) = (node.slots.clone(), vec![false; node.slots.len()]);
+        let (slots, closed) = (Arc::clone(&node.slots), vec![false; node.slots.len()]);
         let (counters, values) = (HashMap::default(), Vec::new());
         Self {
             core,
@@ -92,8 +92,7 @@ impl Emitter {
         if let Some(at) = self.slots.iter().position(|slot| &*slot.name == name) {
             return at;
         }
-        self.slots
-            .push(slot(&self.node.node, &plain(&name.into()), Vec::new()));
+        Arc::make_mut(&mut self.slots).push(slot(&self.node.node, &plain(&name.into()), Vec::new()));
         self.closed.push(false);
         self.slots.len() - 1
     }

@@ -2,43 +2,40 @@
 
 mod build;
 mod finish;
+mod groups;
 
 use std::{
     collections::HashMap,
-    panic::AssertUnwindSafe,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
-use atelier_proto::{
-    kernel::v1::{JobStatus, NodeStatus},
-    value::Map,
-};
-use futures_util::FutureExt;
+use atelier_proto::{kernel::v1::JobStatus, value::Map};
 use tokio::{
-    task::{Id, JoinSet},
+    task::JoinSet,
     time::{Instant, sleep_until},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use groups::Ended;
+
 use super::{
     actor::Actor,
-    cancel::panic_text,
     core::Core,
     handle::{RunHandle, Shared, Started},
     journal::Journal,
     mode::external::External,
     options::RunOptions,
     probe::Probe,
-    result::{NodeEnd, Outcome, RunResult},
+    result::RunResult,
 };
 use crate::{
     event::{Event, EventSender},
     graph::{HydratedGraph, check::prepare},
-    node::{NodeError, Registry, Services, TriggerEvent},
+    node::{Registry, Services, TriggerEvent},
 };
 
 /// Everything that a run needs.
@@ -225,10 +222,8 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
     let mut run = Run {
         core,
         ends: Vec::new(),
-        order: Vec::new(),
         stalled: None,
     };
-    run.ends.resize_with(run.core.plan.nodes.len(), || None);
     let error = match error {
         None if !cancel.is_cancelled() => build::dispatch(&run.core, &externals, &params).await.err(),
         other => other,
@@ -268,9 +263,8 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
 /// The state of a run while its actors live.
 struct Run {
     core: Arc<Core>,
-    ends: Vec<Option<NodeEnd>>,
-    /// Nodes in the order in which they ended.
-    order: Vec<usize>,
+    /// Nodes that ended, with their numbers among the ends.
+    ends: Vec<Ended>,
     /// Why it could not go on: a code and a text.
     stalled: Option<(&'static str, String)>,
 }
@@ -278,20 +272,18 @@ struct Run {
 impl Run {
     /// Runs all actors until the last one has ended.
     async fn actors(&mut self, actors: Vec<Actor>, cancel: &CancellationToken) {
-        let mut tasks: JoinSet<NodeEnd> = JoinSet::new();
-        let mut places: HashMap<Id, usize> = HashMap::new();
+        let mut tasks: JoinSet<Vec<Ended>> = JoinSet::new();
+        let ends = Arc::new(AtomicUsize::new(0));
         actors.iter().for_each(|_| self.core.activity.begin());
-        for actor in actors {
-            let at = actor.at;
-            let span = tracing::info_span!("node", node_id = %actor.node.label.id);
-            places.insert(tasks.spawn(task(Box::new(actor)).instrument(span)).id(), at);
+        for group in groups::groups(&self.core.plan, actors) {
+            tasks.spawn(groups::run(group, Arc::clone(&ends)).in_current_span());
         }
         let mut stopping = false;
         let mut stall: Option<(Instant, u64)> = None;
         let core = Arc::clone(&self.core);
         while !tasks.is_empty() {
             tokio::select! {
-                Some(ended) = tasks.join_next_with_id() => self.ended(ended, &places).await,
+                Some(ended) = tasks.join_next() => self.ended(ended),
                 () = cancel.cancelled(), if !stopping => {
                     stopping = true;
                     core.inboxes.iter().for_each(|inbox| inbox.close());
@@ -329,34 +321,11 @@ impl Run {
             }
         }
     }
-    async fn ended(
-        &mut self,
-        ended: Result<(Id, NodeEnd), tokio::task::JoinError>,
-        places: &HashMap<Id, usize>,
-    ) {
-        let end = match ended {
-            Ok((_, end)) => end,
-            Err(error) => {
-                // What follows the end of a node has failed: its consumers must not wait for it.
-                let Some(at) = places.get(&error.id()).copied() else {
-                    return;
-                };
-                let text = error
-                    .try_into_panic()
-                    .map_or_else(|_| "aborted".to_owned(), |panic| panic_text(panic.as_ref()));
-                self.core.end_node(at, Some(&text)).await;
-                self.core.activity.end();
-                NodeEnd {
-                    at,
-                    outcome: Outcome::Failed(NodeError::new(text)),
-                    values: Vec::new(),
-                }
-            }
-        };
-        self.order.push(end.at);
-        let at = end.at;
-        if let Some(place) = self.ends.get_mut(at) {
-            *place = Some(end);
+    fn ended(&mut self, ended: Result<Vec<Ended>, tokio::task::JoinError>) {
+        match ended {
+            Ok(ended) => self.ends.extend(ended),
+            // All that an actor does is guarded where it runs.
+            Err(error) => self.stalled = Some(("internal", format!("a part of the run was lost: {error}"))),
         }
     }
 }
@@ -364,40 +333,4 @@ impl Run {
 /// Waits until a stall is certain.
 async fn due(stall: Option<(Instant, u64)>) {
     sleep_until(stall.map_or_else(Instant::now, |(due, _)| due)).await;
-}
-
-/// An actor and what follows its end, also when it panics.
-async fn task(actor: Box<Actor>) -> NodeEnd {
-    let (core, at, node) = (Arc::clone(&actor.core), actor.at, Arc::clone(&actor.node));
-    let end = AssertUnwindSafe(actor.run()).catch_unwind().await;
-    let end = match end {
-        Ok(end) => end,
-        Err(panic) => {
-            let error = NodeError::new(panic_text(panic.as_ref())).code("node.panicked");
-            let event = Event::Node {
-                node: Arc::clone(&node.label),
-                status: NodeStatus::Error,
-                result: None,
-                error: Some(error.message.clone()),
-                detail: Some(Box::new(error.clone())),
-                properties: Arc::clone(&node.node.properties),
-            };
-            Box::pin(core.say(event)).await;
-            NodeEnd {
-                at,
-                outcome: Outcome::Failed(error),
-                values: Vec::new(),
-            }
-        }
-    };
-    let error = match &end.outcome {
-        Outcome::Failed(error) => Some(error.message.as_str()),
-        Outcome::Completed | Outcome::Suspended(_) => None,
-    };
-    if let Some(probe) = &core.probe {
-        probe.ended(&node.label.id);
-    }
-    core.end_node(at, error).await;
-    core.activity.end();
-    end
 }

@@ -112,7 +112,7 @@ impl Driver {
             return Err(NodeError::new(text).code("worker.too_large"));
         }
         let outputs = ctx.outputs.iter().map(|(name, ty)| Output {
-            name: name.clone(),
+            name: name.to_string(),
             r#type: ty.to_string(),
             stream: false,
         });

@@ -32,8 +32,8 @@ impl Added {
         let added = ctx
             .outputs
             .iter()
-            .filter(|(name, _)| !name.starts_with("__") && own.iter().all(|output| output.name != **name));
-        Self::of_types(added.map(|(name, ty)| (name.clone(), Arc::clone(ty))))
+            .filter(|(name, _)| !name.starts_with("__") && own.iter().all(|output| *output.name != ***name));
+        Self::of_types(added.map(|(name, ty)| (name.to_string(), Arc::clone(ty))))
     }
     fn of_types(types: impl Iterator<Item = (String, Arc<str>)>) -> Self {
         Self {

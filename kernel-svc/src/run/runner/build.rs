@@ -90,6 +90,7 @@ pub(super) fn core(
             .filter(|node| node.node.meta.trigger)
             .map(|node| (Arc::clone(&node.label.id), Arc::default()))
             .collect(),
+        no_events: Arc::default(),
         trigger,
         resume: resume
             .into_iter()

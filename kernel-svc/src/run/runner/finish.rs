@@ -47,16 +47,15 @@ impl Run {
         let pending = core.waiters.len();
         core.waiters.end_all();
         let (mut node_errors, mut suspension) = (Vec::new(), None);
-        for at in &self.order {
-            let Some(end) = self.ends.get(*at).and_then(Option::as_ref) else {
-                continue;
-            };
+        // Groups of nodes are told of one after the other; the order is that of the ends.
+        self.ends.sort_unstable_by_key(|(number, _)| *number);
+        for (_, end) in &self.ends {
             match &end.outcome {
                 Outcome::Completed => {}
                 Outcome::Failed(error) => node_errors.extend(
                     core.plan
                         .nodes
-                        .get(*at)
+                        .get(end.at)
                         .map(|node| (Arc::clone(&node.label.id), error.clone())),
                 ),
                 Outcome::Suspended(found) => {
@@ -64,7 +63,7 @@ impl Run {
                 }
             }
         }
-        let (outputs, outputs_by_handle) = gather(&core.plan, &mut self.ends);
+        let (outputs, outputs_by_handle) = gather(&core.plan, self.ends.into_iter().map(|(_, end)| end));
         let cancelled = cancel.is_cancelled();
         let mut errors: Vec<String> = node_errors
             .iter()

@@ -1,6 +1,10 @@
 //! What a graph means: loading, validation, types, flags.
 
-use atelier_kernel::graph::{HydratedGraph, LoadOptions, load, order::order, prepare};
+use atelier_kernel::graph::{
+    HydratedGraph, LoadOptions, load,
+    order::{Places, order},
+    prepare,
+};
 use atelier_proto::{kernel::v1::JobStatus, value::Map};
 use serde_json::{Value as Json, json};
 
@@ -47,7 +51,7 @@ async fn b_11_the_order_of_nodes_looks_at_data_edges_alone() {
         .edges(["a.output > b.value"])
         .control("b.__control_output__ > a");
     let hydrated = graph.setup().graph;
-    assert_eq!(order(&hydrated, false), Ok(vec![0, 1]));
+    assert_eq!(order(&hydrated, &Places::of(&hydrated), false), Ok(vec![0, 1]));
     assert!(prepare(hydrated, &Map::new()).is_ok());
 }
 

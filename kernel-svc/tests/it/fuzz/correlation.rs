@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use atelier_kernel::graph::{
     HydratedGraph, bypass::bypass, correlation::correlate, hydrate::hydrate, load::parse, loops::is_loop,
-    plan::Plan, prepare, validate::validate,
+    order::Places, plan::Plan, prepare, validate::validate,
 };
 use atelier_proto::value::Map;
 use serde_json::{Value as Json, json};
@@ -95,7 +95,9 @@ fn graph(random: &mut Random) -> Json {
 }
 /// What the analysis says must fit the graph that it was made of.
 fn fits(graph: &HydratedGraph) {
-    let Ok(facts) = correlate(graph) else { return };
+    let Ok(facts) = correlate(graph, &Places::of(graph)) else {
+        return;
+    };
     assert_eq!(facts.nodes.len(), graph.nodes.len());
     for (node, facts) in graph.nodes.iter().zip(&facts.nodes) {
         for handle in &facts.handles {
@@ -136,11 +138,12 @@ fn random_graphs_are_planned_or_refused() {
         let json = graph(random);
         let raw = parse(&json, &mut Vec::new()).expect("the shape of a graph");
         let hydrated = hydrate(&raw, &registry);
-        let _ = validate(&hydrated);
+        let places = Places::of(&hydrated);
+        let _ = validate(&hydrated, &places);
         fits(&hydrated);
         fits(&bypass(hydrated.clone()));
-        if let Ok(facts) = correlate(&hydrated) {
-            let _ = Plan::new(&hydrated, facts);
+        if let Ok(facts) = correlate(&hydrated, &places) {
+            let _ = Plan::new(hydrated.clone(), &places, facts);
         }
         if let Ok(prepared) = prepare(hydrated, &Map::new()) {
             let plan = prepared.plan;

@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use atelier_kernel::graph::{correlation::correlate, facts::Repeat, hydrate::hydrate, load::parse};
+use atelier_kernel::graph::{
+    correlation::correlate, facts::Repeat, hydrate::hydrate, load::parse, order::Places,
+};
 use atelier_proto::kernel::v1::JobStatus;
 use proptest::prelude::*;
 use serde_json::Value as Json;
@@ -50,7 +52,7 @@ fn counters_agree(done: &Done, graph: &Json) {
 fn values_are_used_or_told(done: &Done, graph: &Json) {
     let registry = crate::nodes::registry(&done.log);
     let hydrated = hydrate(&parse(graph, &mut Vec::new()).unwrap(), &registry);
-    let facts = correlate(&hydrated).unwrap();
+    let facts = correlate(&hydrated, &Places::of(&hydrated)).unwrap();
     for (node, facts) in hydrated.nodes.iter().zip(&facts.nodes) {
         if node.flags.streaming_input || node.flags.controlled || facts.scope.is_empty() {
             continue;

@@ -8,6 +8,7 @@ use atelier_kernel::{
         facts::{HandleFacts, Repeat},
         hydrate::hydrate,
         load::parse,
+        order::Places,
     },
     run::RunOptions,
 };
@@ -153,7 +154,7 @@ pub async fn run(graph: &Json, seed: u64, limit: Option<usize>) -> Done {
 pub fn takes_the_newest(graph: &Json) -> bool {
     let registry = registry(&Arc::new(Log::default()));
     let graph = hydrate(&parse(graph, &mut Vec::new()).unwrap(), &registry);
-    let Ok(facts) = correlate(&graph) else {
+    let Ok(facts) = correlate(&graph, &Places::of(&graph)) else {
         return false;
     };
     facts.nodes.iter().any(|node| {
