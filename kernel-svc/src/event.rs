@@ -1,5 +1,7 @@
 //! What the engine and node code say, before the relay stamps and stores it: bare events without job, number or index.
 
+mod channel;
+
 use std::sync::Arc;
 
 use atelier_proto::{
@@ -7,7 +9,7 @@ use atelier_proto::{
     tracker::v1::Generation,
     value::{Map, MediaRef, Value},
 };
-use tokio::sync::mpsc;
+pub use channel::{Closed, EventReceiver, EventSender, WeakEventSender, channel};
 
 use crate::{
     node::NodeError,
@@ -162,9 +164,6 @@ pub enum Note {
     },
 }
 
-/// Where events go: bounded; full means that the relay is behind, and the actor waits.
-pub type EventSender = mpsc::Sender<Event>;
-
 /// Where notes of one node go. Those of a run end with it: node code that outlives its run says nothing more,
 /// and keeps no one waiting for the last event.
 #[derive(Clone)]
@@ -177,7 +176,7 @@ pub struct NoteSink {
 #[derive(Clone)]
 enum Events {
     Kept(EventSender),
-    OfRun(mpsc::WeakSender<Event>),
+    OfRun(WeakEventSender),
 }
 impl NoteSink {
     /// A sink for a node's notes.
@@ -192,7 +191,7 @@ impl NoteSink {
     }
     /// A sink for the notes of a node of a run that goes on.
     #[must_use]
-    pub fn of_run(label: Arc<NodeLabel>, events: mpsc::WeakSender<Event>) -> Self {
+    pub fn of_run(label: Arc<NodeLabel>, events: WeakEventSender) -> Self {
         let events = Events::OfRun(events);
         Self {
             label,
@@ -221,13 +220,11 @@ impl NoteSink {
         if let (Some(account), Note::Prediction(generation)) = (&self.account, &note) {
             account.note(generation);
         }
-        let events = match &self.events {
-            Events::Kept(events) => Some(events.clone()),
-            Events::OfRun(events) => events.upgrade(),
-        };
         let node = Arc::clone(&self.label);
-        if let Some(events) = events {
-            let _ = events.send(Event::Note { node, note }).await;
-        }
+        let event = Event::Note { node, note };
+        let _ = match &self.events {
+            Events::Kept(events) => events.send(event).await,
+            Events::OfRun(events) => events.send(event).await,
+        };
     }
 }

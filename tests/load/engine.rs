@@ -47,9 +47,6 @@ async fn bench_executions_beside_bare_actors() -> anyhow::Result<()> {
          the engine |\n|---|---|---|---|---|---|---|"
     );
     for case in [Case::Chain(1_000), Case::SideBySide(1_000), Case::List(10_000)] {
-        if std::env::var("CASE").is_ok_and(|n| !case.to_string().contains(&n)) {
-            continue;
-        }
         let (bare, ours, events) = measure(case).await;
         let (bare, ours) = (rate(case.size(), bare), rate(case.size(), ours));
         let (bare_mib, ours_mib) = (peak_of(case, true).await?, peak_of(case, false).await?);

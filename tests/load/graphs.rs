@@ -8,6 +8,7 @@ use std::{
 
 use async_trait::async_trait;
 use atelier_kernel::{
+    event::channel,
     graph::{HydratedGraph, hydrate::hydrate, load::parse},
     node::{
         Context, Correlation, CorrelationKind, Executor, Generated, GenerationCall, InputMode, NodeError,
@@ -22,7 +23,7 @@ use atelier_proto::{
 };
 use bytes::Bytes;
 use serde_json::{Value as Json, json};
-use tokio::{sync::mpsc, task::JoinSet};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 /// Events that wait for whoever reads them, as in the service.
@@ -158,7 +159,7 @@ pub struct Ran {
 }
 /// Runs a graph to its end, with a reader that takes every event and forgets it.
 pub async fn timed(graph: HydratedGraph, registry: Arc<Registry>) -> Ran {
-    let (events, mut inbox) = mpsc::channel(EVENTS);
+    let (events, mut inbox) = channel(EVENTS);
     let spec = RunSpec {
         job_id: "load".into(),
         workflow_id: None,

@@ -26,9 +26,6 @@ fn seconds() -> Duration {
 }
 /// How often a measurement is repeated; the best one counts, since only others' work makes it slower.
 fn rounds() -> usize {
-    if let Some(n) = std::env::var("ROUNDS").ok().and_then(|n| n.parse().ok()) {
-        return n;
-    }
     if full() { 7 } else { 1 }
 }
 /// So many a second.

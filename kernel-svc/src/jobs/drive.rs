@@ -14,10 +14,7 @@ use atelier_proto::{
     provider::v1::CancelGenerationRequest,
     value::{Map, Value},
 };
-use tokio::{
-    sync::{Notify, mpsc},
-    time::Instant,
-};
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Status};
 use tracing::Instrument;
@@ -26,7 +23,7 @@ use super::{Inner, Jobs, Ticket, driver::ended};
 use crate::{
     entity::jobs::Model,
     error::Error,
-    event::Event,
+    event::{Event, EventSender, channel},
     graph::{self, LoadOptions},
     log::Live,
     node::{Registry, TriggerEvent},
@@ -212,7 +209,7 @@ pub(super) struct Drive {
 }
 impl Drive {
     async fn drive(mut self, ticket: Ticket, relay: Relay) -> Result<(), Error> {
-        let (events, inbox) = mpsc::channel(EVENTS);
+        let (events, inbox) = channel(EVENTS);
         // A run whose events nobody records must not go on to spend; a panic of the relay counts.
         let stop = self.abandon.clone().drop_guard();
         let pump = self.jobs.tasks.spawn("relay", async move {
@@ -234,7 +231,7 @@ impl Drive {
         metrics::gauge!(crate::metrics::RUNNING).decrement(1.0);
         pump.await.map_err(|_| Error::Died)?
     }
-    async fn execute(&mut self, events: mpsc::Sender<Event>) {
+    async fn execute(&mut self, events: EventSender) {
         let strict = LoadOptions {
             strict: true,
             ..LoadOptions::default()
@@ -292,7 +289,7 @@ impl Drive {
     }
 }
 /// Tells all that is wrong with a graph, not only what cannot be loaded.
-async fn refuse(work: &Work, registry: &Registry, events: &mpsc::Sender<Event>) {
+async fn refuse(work: &Work, registry: &Registry, events: &EventSender) {
     let issues = graph::check(&work.graph, registry, &work.params);
     let texts: Vec<&str> = issues.iter().map(|issue| issue.message.as_str()).collect();
     let error = Some(texts.join("; "));
@@ -312,7 +309,7 @@ async fn refuse(work: &Work, registry: &Registry, events: &mpsc::Sender<Event>) 
 /// Waits for a slot and tells the place meanwhile; `None` when the run was cancelled first.
 async fn wait_for_slot(
     mut ticket: Ticket,
-    events: &mpsc::Sender<Event>,
+    events: &EventSender,
     cancel: &CancellationToken,
 ) -> Option<Ticket> {
     let mut place = ticket.place();

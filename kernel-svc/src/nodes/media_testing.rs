@@ -13,7 +13,6 @@ use atelier_proto::{
 use bytes::Bytes;
 use image::RgbaImage;
 use serde_json::{Value as Json, json};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{image::decode, registry};
@@ -82,7 +81,7 @@ impl Services for Local {
 }
 /// What a node of a type sees.
 pub(super) fn context(node_type: &str, services: Arc<Local>) -> Context {
-    let (sender, events) = mpsc::channel(64);
+    let (sender, events) = crate::event::channel(64);
     // Notes that nobody reads must not block.
     drop(events);
     Context {
@@ -203,7 +202,7 @@ pub(super) async fn run_file(
 ) -> (RunResult, Vec<(String, Map)>) {
     let registry = registry();
     let graph = load(file, &registry, &LoadOptions::default()).expect("a graph");
-    let (events, mut said) = mpsc::channel(64);
+    let (events, mut said) = crate::event::channel(64);
     let spec = RunSpec {
         job_id: "j".into(),
         workflow_id: None,

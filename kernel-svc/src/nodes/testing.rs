@@ -9,11 +9,10 @@ use atelier_proto::{
 };
 use bytes::Bytes;
 use serde_json::Value as Json;
-use tokio::sync::mpsc;
 
 use super::registry;
 use crate::{
-    event::{Event, Note, NoteSink},
+    event::{Event, EventReceiver, Note, NoteSink, channel},
     host::Host,
     node::{
         Context, Controls, Executor, Generated, GenerationCall, Kept, NodeError, Piece, Pieces, Services,
@@ -161,7 +160,7 @@ pub(super) struct Node {
     ctx: Context,
     services: Arc<Scripted>,
     controlled: Arc<Controlled>,
-    events: mpsc::Receiver<Event>,
+    events: EventReceiver,
 }
 impl Node {
     pub fn new(node_type: &str) -> Self {
@@ -192,7 +191,7 @@ impl Node {
             ..Scripted::default()
         });
         let controlled = Arc::new(Controlled::default());
-        let (sender, events) = mpsc::channel(64);
+        let (sender, events) = channel(64);
         let ctx = Context {
             job_id: "j".into(),
             workflow_id: None,
@@ -320,7 +319,7 @@ impl Node {
     /// What the node said: texts of the log, and how far it was.
     pub fn notes(&mut self) -> Vec<String> {
         let mut notes = Vec::new();
-        while let Ok(event) = self.events.try_recv() {
+        while let Some(event) = self.events.try_recv() {
             match event {
                 Event::Note {
                     note: Note::Log { content, .. },

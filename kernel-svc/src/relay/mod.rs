@@ -32,14 +32,13 @@ use atelier_proto::{
 };
 use futures_util::{StreamExt, stream};
 use prost::Message;
-use tokio::sync::mpsc;
 
 pub use said::Said;
 pub use save::Saver;
 
 use crate::{
     error::Error,
-    event::Event,
+    event::{Event, EventReceiver},
     jobs::status_name,
     log::{self, Append, ArtifactRow, FramesRow, JobPatch, Live, Past, Segment},
     node::Registry,
@@ -174,14 +173,14 @@ impl Relay {
     ///
     /// # Errors
     /// The store refused, or another instance drives the run.
-    pub async fn pump(mut self, mut events: mpsc::Receiver<Event>) -> Result<(), Error> {
+    pub async fn pump(mut self, mut events: EventReceiver) -> Result<(), Error> {
         let mut batch = Vec::with_capacity(BATCH);
         while let Some(event) = events.recv().await {
             let mut bytes = weight(&event);
             batch.push(event);
             while batch.len() < BATCH
                 && bytes < BATCH_BYTES
-                && let Ok(event) = events.try_recv()
+                && let Some(event) = events.try_recv()
             {
                 bytes += weight(&event);
                 batch.push(event);

@@ -94,10 +94,11 @@ impl Actor {
         (node, inbox): (Arc<PlanNode>, Arc<Inbox>),
         exec: Box<dyn Executor>,
         ctx: Context,
-    ) -> Self {
+    ) -> Box<Self> {
         let (cancel, ids) = (ctx.cancel.clone(), Arc::clone(&ctx.generation_ids));
         let emitter = Emitter::new(Arc::clone(core), at, Arc::clone(&node), cancel.clone(), ids);
-        Self {
+        // Boxed at once: it is moved several times before it runs.
+        Box::new(Self {
             core: Arc::clone(core),
             at,
             node,
@@ -108,7 +109,7 @@ impl Actor {
             emitter,
             lost: Vec::new(),
             lost_more: 0,
-        }
+        })
     }
     /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
     pub async fn run(mut self: Box<Self>) -> NodeEnd {
@@ -125,7 +126,12 @@ impl Actor {
     async fn drive(&mut self) -> Result<(), NodeError> {
         let grace = self.core.options.cancel_grace;
         call(&self.cancel, grace, self.exec.pre_process(&self.ctx)).await?;
-        match self.mode() {
+        let mode = self.mode();
+        if matches!(mode, Mode::Streamed | Mode::Buffered) {
+            // What it works with is made when there is work: most nodes of a large graph wait most of the time.
+            self.inbox.first(self.node.facts.handles.len()).await;
+        }
+        match mode {
             // Boxed: what a node is moved by when its task starts, and what it takes until then, stays small.
             Mode::Loop => Box::pin(self.looping()).await,
             Mode::Trigger => Box::pin(self.trigger_entry()).await,

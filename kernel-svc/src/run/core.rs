@@ -13,7 +13,7 @@ use atelier_proto::{
     kernel::v1::{EdgeStatus, Severity},
     value::{Map, Value},
 };
-use tokio::{sync::mpsc, time::Instant};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -31,7 +31,7 @@ use super::{
     waiters::Waiters,
 };
 use crate::{
-    event::{Event, Note},
+    event::{Event, Note, WeakEventSender},
     graph::{
         facts::Root,
         plan::{Plan, PlanEdge, PlanNode, SlotPlan},
@@ -49,7 +49,7 @@ pub(crate) struct Core {
     pub inboxes: Vec<Arc<Inbox>>,
     pub edges: Vec<EdgeState>,
     /// Whoever drives the run keeps it open; nothing else does, so that the last event is the last.
-    pub events: mpsc::WeakSender<Event>,
+    pub events: WeakEventSender,
     pub cancel: CancellationToken,
     pub options: RunOptions,
     pub activity: Arc<Activity>,
@@ -108,11 +108,7 @@ impl Core {
     )]
     pub fn say(&self, event: Event) -> impl Future<Output = ()> + Send {
         async move {
-            if let Some(events) = self.events.upgrade()
-                && let Ok(place) = events.reserve().await
-            {
-                place.send(event);
-            }
+            let _ = self.events.send(event).await;
         }
     }
     /// A warning in the log of a node.

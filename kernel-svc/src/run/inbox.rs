@@ -279,6 +279,21 @@ impl Inbox {
         let end = into.is_empty() && (state.closed || state.handles.iter().take(among).all(Handle::is_done));
         (!end).then_some(state.version)
     }
+    /// Waits for the first item of the first `among` inputs, or until none can come. Looks at nothing: a consumer that has
+    /// not begun needs nothing else until then.
+    ///
+    /// Cancel safe.
+    pub async fn first(&self, among: usize) {
+        while let Some(version) = self.nothing(among) {
+            self.wait(version).await;
+        }
+    }
+    /// What to wait on while there is nothing to take and something can come.
+    fn nothing(&self, among: usize) -> Option<u64> {
+        let state = self.lock();
+        let ended = state.closed || state.handles.iter().take(among).all(Handle::is_done);
+        (!ended && Self::oldest(&state, among).is_none()).then_some(state.version)
+    }
     /// Puts items back that were taken but not looked at.
     pub fn put_back(&self, items: VecDeque<(usize, Item)>) {
         let mut state = self.lock();

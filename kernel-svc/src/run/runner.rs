@@ -132,7 +132,9 @@ pub fn start(spec: RunSpec) -> (RunHandle, impl Future<Output = RunResult> + Sen
 async fn drive(spec: RunSpec, shared: Arc<Shared>) -> RunResult {
     let span = tracing::info_span!("run", job_id = %spec.job_id);
     let events = spec.events.clone();
-    let say = |event| async { drop(events.send(event).await) };
+    let say = |event| async {
+        let _ = events.send(event).await;
+    };
     say(job(JobStatus::Running, &RunResult::of(JobStatus::Running))).await;
     let result = Box::pin(execute(spec, &shared)).instrument(span).await;
     shared.ended.store(true, Ordering::SeqCst);
@@ -271,7 +273,7 @@ struct Run {
 
 impl Run {
     /// Runs all actors until the last one has ended.
-    async fn actors(&mut self, actors: Vec<Actor>, cancel: &CancellationToken) {
+    async fn actors(&mut self, actors: Vec<Box<Actor>>, cancel: &CancellationToken) {
         let mut tasks: JoinSet<Vec<Ended>> = JoinSet::new();
         let ends = Arc::new(AtomicUsize::new(0));
         actors.iter().for_each(|_| self.core.activity.begin());

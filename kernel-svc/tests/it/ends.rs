@@ -305,7 +305,7 @@ async fn k_230_a_relay_that_is_gone_does_not_stop_the_run() {
         .sink("s")
         .edges(["c.output > s.value"])
         .setup();
-    let (events, receiver) = tokio::sync::mpsc::channel(1);
+    let (events, receiver) = atelier_kernel::event::channel(1);
     drop(receiver);
     let spec = atelier_kernel::run::RunSpec {
         job_id: "job".into(),

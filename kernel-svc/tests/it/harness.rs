@@ -19,7 +19,7 @@ use atelier_proto::{
 };
 use bytes::Bytes;
 use serde_json::Value as Json;
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::nodes::{Log, registry, with_tests};
@@ -172,7 +172,7 @@ impl Setup {
         self
     }
     pub fn start(self) -> Running {
-        let (events, mut receiver) = mpsc::channel(256);
+        let (events, mut receiver) = atelier_kernel::event::channel(256);
         let traffic = Arc::new(Traffic {
             panics_after: self.panics_after,
             ..Traffic::default()

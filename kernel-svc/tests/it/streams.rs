@@ -299,7 +299,7 @@ async fn k_136_to_k_138_pushed_values_go_through_the_input_node() {
 async fn k_139_pushing_too_early_or_into_nothing() {
     let (_, handle) = {
         let setup = stream().sink("s").edges(["x.output > s.value"]).setup();
-        let (events, receiver) = tokio::sync::mpsc::channel(16);
+        let (events, receiver) = atelier_kernel::event::channel(16);
         let spec = atelier_kernel::run::RunSpec {
             job_id: "job".into(),
             workflow_id: None,

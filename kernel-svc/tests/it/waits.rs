@@ -389,7 +389,7 @@ async fn k_025_a_busy_runner_refuses_a_second_run() {
             .sink("s")
             .edges(["x.output > w.value", "w.output > s.value"]);
         let setup = graph.setup().params(json!({"x": x}));
-        let (events, receiver) = tokio::sync::mpsc::channel(256);
+        let (events, receiver) = atelier_kernel::event::channel(256);
         let spec = atelier_kernel::run::RunSpec {
             job_id: "job".into(),
             workflow_id: None,

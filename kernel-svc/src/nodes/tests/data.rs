@@ -6,7 +6,6 @@ use atelier_proto::{
 };
 use rstest::rstest;
 use serde_json::{Value as Json, json};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -24,7 +23,7 @@ async fn ran(file: &Json, params: Json, host: Host) -> RunResult {
         ..LoadOptions::default()
     };
     let graph = load(file, &registry, &strict).expect("a graph");
-    let (events, mut said) = mpsc::channel(64);
+    let (events, mut said) = crate::event::channel(64);
     let spec = RunSpec {
         job_id: "j".into(),
         workflow_id: None,

@@ -6,7 +6,6 @@ use atelier_proto::{
 };
 use rstest::rstest;
 use serde_json::{Value as Json, json};
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -75,7 +74,7 @@ async fn ran(nodes: &[(&str, &str, Json)], edges: &[&str], params: Json, script:
         &LoadOptions::default(),
     )
     .expect("a graph");
-    let (events, mut said) = mpsc::channel(64);
+    let (events, mut said) = crate::event::channel(64);
     let spec = RunSpec {
         job_id: "j".into(),
         workflow_id: None,
@@ -372,7 +371,7 @@ async fn an_agent_gives_its_whole_answer_once_and_the_outputs_that_were_added() 
         ],
     });
     let graph = load(&graph, &registry, &LoadOptions::default()).expect("a graph");
-    let (events, mut said) = mpsc::channel(64);
+    let (events, mut said) = crate::event::channel(64);
     let spec = RunSpec {
         job_id: "j".into(),
         workflow_id: None,

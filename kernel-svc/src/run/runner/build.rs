@@ -38,7 +38,7 @@ pub(super) type Failure = (String, String);
 
 /// Executors of a run.
 pub(super) struct Made {
-    pub actors: Vec<Actor>,
+    pub actors: Vec<Box<Actor>>,
     pub externals: Vec<External>,
     /// Why they are not all there.
     pub error: Option<Failure>,
@@ -179,7 +179,7 @@ pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) 
 }
 
 /// Finalises executors that will never run.
-pub(super) async fn finalize(actors: Vec<Actor>, externals: Vec<External>) {
+pub(super) async fn finalize(actors: Vec<Box<Actor>>, externals: Vec<External>) {
     for mut actor in actors {
         let _ = AssertUnwindSafe(actor.exec.finalize(&actor.ctx))
             .catch_unwind()

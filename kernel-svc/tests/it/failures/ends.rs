@@ -83,7 +83,7 @@ async fn b_29_a_busy_runner_takes_no_second_run() {
         let setup = graph()
             .node("w", "test.Slow", json!({"ms": 30, "value": 1}))
             .setup();
-        let (events, receiver) = tokio::sync::mpsc::channel(64);
+        let (events, receiver) = atelier_kernel::event::channel(64);
         let spec = atelier_kernel::run::RunSpec {
             job_id: "job".into(),
             workflow_id: None,
@@ -129,7 +129,7 @@ async fn b_31_siblings_go_on_when_what_follows_a_node_fails() {
 #[tokio::test]
 async fn b_32_a_reader_that_is_gone_does_not_stop_the_run() {
     let setup = graph().node("c", "test.Const", json!({"value": 1})).setup();
-    let (events, receiver) = tokio::sync::mpsc::channel(1);
+    let (events, receiver) = atelier_kernel::event::channel(1);
     drop(receiver);
     let spec = atelier_kernel::run::RunSpec {
         job_id: "job".into(),

@@ -28,7 +28,6 @@ use atelier_proto::{
 use futures_util::FutureExt;
 use prost::Message;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder};
-use tokio::sync::mpsc;
 use tonic::service::Routes;
 
 use super::fakes::Assets;
@@ -121,7 +120,7 @@ impl Scene {
     }
     /// Plays events through a relay's whole life.
     pub async fn play(&self, events: Vec<Event>) {
-        let (sender, inbox) = mpsc::channel(64);
+        let (sender, inbox) = atelier_kernel::event::channel(64);
         let send = async move {
             for event in events {
                 sender.send(event).await.unwrap();
