@@ -34,8 +34,8 @@ pub enum Event {
         outputs: Option<Map>,
         /// What is wrong with the graph.
         issues: Vec<Issue>,
-        /// With a suspended run: the node that waits, and its state.
-        suspension: Option<Box<Suspension>>,
+        /// With a suspended run: the nodes that wait, and their states.
+        suspensions: Vec<Suspension>,
     },
     /// The run waits for a slot.
     Queued {

@@ -27,6 +27,10 @@ pub struct Settings {
     /// How long a run counts as driven after its process last said so. Default 30 seconds.
     #[serde(with = "humantime_serde")]
     pub lease: Duration,
+    /// Waits that are longer than this suspend their run, which then takes no slot and goes on by itself at its time, to
+    /// the tick of a lease. Runs inside of other ones wait without that. Default 5 minutes.
+    #[serde(with = "humantime_serde")]
+    pub longest_wait: Duration,
     /// Appends that are committed together at most. Default 64.
     pub max_batch: usize,
     /// Folder of the files that nodes read and write. Default empty: the folder `workspace` in the data folder. With
@@ -57,6 +61,7 @@ impl Default for Settings {
             max_queued_jobs: 1_000,
             cancel_grace: Duration::from_secs(5),
             lease: Duration::from_secs(30),
+            longest_wait: Duration::from_secs(300),
             max_batch: 64,
             workspace: PathBuf::new(),
             allow_commands: false,

@@ -179,9 +179,11 @@ pub(crate) async fn control(
     reason = "the shape for the description of the interface; bodies are read field by field"
 )]
 pub(crate) struct ResumeBody {
-    /// Merged over the saved state of the node that waits.
+    /// Merged over the saved state of a node that waits.
     #[schema(value_type = Option<Object>)]
     state: Option<Value>,
+    /// The node that the state is for, of several that wait; the first of them when absent.
+    node_id: Option<String>,
 }
 
 /// Goes on with a run that is suspended: its log and its indexes continue.
@@ -205,6 +207,7 @@ pub(crate) async fn resume(
     let request = ResumeJobRequest {
         job_id: id,
         state: body.values("state")?,
+        node_id: body.text("node_id")?.filter(|node| !node.is_empty()),
     };
     body.finish()?;
     let mut jobs = app.clients.jobs();

@@ -24,6 +24,7 @@ pub(crate) async fn resume(connection: &mut Connection, request: &Request) -> Re
             let message = ResumeJobRequest {
                 job_id: job_id.to_owned(),
                 state: state.as_ref().map(Into::into),
+                node_id: request.id("node_id")?.map(ToOwned::to_owned),
             };
             let mut jobs = connection.app.clients.jobs();
             let call = jobs.resume_job(connection.app.clients.request(&connection.caller, message));

@@ -179,12 +179,19 @@ impl JobService for JobApi {
         request: Request<ResumeJobRequest>,
     ) -> Result<Response<ResumeJobResponse>, Status> {
         let caller = identity::caller(&request)?;
-        let ResumeJobRequest { job_id, state } = request.into_inner();
+        let ResumeJobRequest {
+            job_id,
+            state,
+            node_id,
+        } = request.into_inner();
         let state = Map::try_from(state.unwrap_or_default()).map_err(|error| Error::InvalidField {
             field: "state",
             wrong: error.to_string(),
         })?;
-        let job = self.jobs.resume(&caller, &job_id, state).await?;
+        let job = self
+            .jobs
+            .resume(&caller, &job_id, node_id.as_deref(), state)
+            .await?;
         Ok(Response::new(ResumeJobResponse { job: Some(job) }))
     }
 }

@@ -61,6 +61,8 @@ pub mod jobs {
         pub trigger_event: Option<Vec<u8>>,
         /// What it waits for, a `MapValue`; with a suspended run.
         pub suspension: Option<Vec<u8>>,
+        /// When it wants to go on by itself, 0: at once; with a suspended run.
+        pub resume_at: Option<i64>,
         /// States that nodes were resumed with, by node id, a `MapValue`.
         pub resume: Option<Vec<u8>>,
         /// How often it was taken up since it last committed an artifact.
@@ -165,7 +167,7 @@ pub mod frames {
 pub mod inputs {
     use sea_orm::entity::prelude::*;
 
-    /// A pushed value, the end of an input, or a control event.
+    /// A pushed value, the end of an input, a control event, or the answer to a question.
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
     #[sea_orm(table_name = "job_inputs")]
     pub struct Model {
@@ -177,13 +179,13 @@ pub mod inputs {
         pub n: i64,
         /// The caller's name for it, unique in the run.
         pub input_id: String,
-        /// `push` or `control`.
+        /// `push`, `control` or `verdict`.
         pub kind: String,
-        /// The input, or the controlled node.
+        /// The input, the controlled node, or the question that is answered.
         pub name: String,
         /// Only along the edges of this output.
         pub handle: Option<String>,
-        /// A `Value`, or the event's properties as a `MapValue`.
+        /// A `Value`, the event's properties as a `MapValue`, or a `Verdict`.
         pub payload: Option<Vec<u8>>,
         /// Whether the input ends with it.
         pub finish: bool,

@@ -12,14 +12,14 @@ use atelier_common::{
 use atelier_proto::{
     kernel::v1::{JobStatus, RunOptions},
     provider::v1::CancelGenerationRequest,
-    value::{Map, Value},
+    value::Map,
 };
 use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Request, Status};
 use tracing::Instrument;
 
-use super::{Inner, Jobs, Ticket, driver::ended};
+use super::{Inner, Jobs, Ticket, driver::ended, escalations::Questions, suspended::resumed};
 use crate::{
     entity::jobs::Model,
     error::Error,
@@ -45,6 +45,8 @@ pub struct Running {
     pub(super) abandon: CancellationToken,
     /// Tells that something came in for it.
     pub(super) input: Arc<Notify>,
+    /// Tells that an answer to a question came in for it.
+    pub(super) verdict: Arc<Notify>,
     /// Tells that something that came in was taken.
     pub(super) taken: Arc<Notify>,
 }
@@ -73,7 +75,7 @@ impl Jobs {
             .as_ref()
             .map_or_else(|| Arc::new(Live::new(0)), |begun| Arc::clone(&begun.live));
         let key = work.row.job_key.clone();
-        let (input, taken) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let [input, verdict, taken] = std::array::from_fn(|_| Arc::new(Notify::new()));
         let driven = Driven {
             jobs: self.clone(),
             key: key.clone(),
@@ -89,6 +91,7 @@ impl Jobs {
                 cancel: cancel.clone(),
                 abandon: abandon.clone(),
                 input: Arc::clone(&input),
+                verdict: Arc::clone(&verdict),
                 taken: Arc::clone(&taken),
             },
         );
@@ -137,6 +140,7 @@ impl Jobs {
                 cancel,
                 abandon,
                 input,
+                verdict,
                 taken,
             };
             let outcome = tokio::select! {
@@ -205,6 +209,7 @@ pub(super) struct Drive {
     cancel: CancellationToken,
     abandon: CancellationToken,
     pub(super) input: Arc<Notify>,
+    pub(super) verdict: Arc<Notify>,
     pub(super) taken: Arc<Notify>,
 }
 impl Drive {
@@ -258,16 +263,13 @@ impl Drive {
             return refuse(work, &registry, &events).await;
         };
         let (journal, resume) = std::mem::take(&mut self.begun);
-        let resume = resume.into_iter().filter_map(|(node, state)| match state {
-            Value::Map(state) => Some((node, Arc::unwrap_or_clone(state))),
-            _ => None,
-        });
+        let questions = work.options.supervised.then(|| Questions::new(self.taken_up));
         let spec = run::RunSpec {
             job_id: work.row.job_id.as_str().into(),
             workflow_id: work.row.workflow_id.as_deref().map(Into::into),
             graph,
             params: work.params.clone(),
-            options: jobs.engine_options(&work.row.job_key, &work.options),
+            options: jobs.engine_options(work.row.depth, &work.options, questions.as_ref()),
             registry,
             services: Arc::new(
                 JobServices::new(jobs.clients.clone(), work.caller.clone())
@@ -279,12 +281,13 @@ impl Drive {
             probe: None,
             journal: Some(Arc::new(journal)),
             trigger: work.trigger.clone(),
-            resume: resume.collect(),
+            resume: resumed(resume),
         };
         let (handle, running) = run::start(spec);
         tokio::select! {
             _ = running => {}
             never = self.feed(handle) => match never {},
+            never = self.take_verdicts(questions.as_ref()) => match never {},
         }
     }
 }
@@ -302,7 +305,7 @@ async fn refuse(work: &Work, registry: &Registry, events: &EventSender) {
             error_code: None,
             outputs: None,
             issues,
-            suspension: None,
+            suspensions: Vec::new(),
         })
         .await;
 }

@@ -12,7 +12,7 @@ use dashmap::{DashMap, DashSet};
 use super::{
     Admission, Parent, Store, Ticket,
     drive::{Running, Work},
-    escalations::Escalations,
+    escalations::Questions,
     is_terminal,
     saved::Source,
     status_of,
@@ -48,7 +48,6 @@ pub struct Jobs {
     pub(super) clock: Clock,
     pub(super) instance: Arc<str>,
     pub(super) settings: Arc<Settings>,
-    pub(super) escalations: Escalations,
     pub(super) admission: Admission,
     pub(super) running: Arc<DashMap<String, Running>>,
     /// Runs whose past is being read: their leases are ours although nobody drives them yet.
@@ -86,7 +85,6 @@ impl Jobs {
             instance: deps.instance.to_string().into(),
             admission: Admission::new(settings.max_concurrent_jobs, settings.max_queued_jobs),
             settings: Arc::new(settings),
-            escalations: Escalations::default(),
             running: Arc::default(),
             taking_up: Arc::default(),
             data_dir: deps.data_dir.as_path().into(),
@@ -231,16 +229,24 @@ impl Jobs {
         });
         started.await.map_err(|_| Error::Died)?
     }
-    pub(super) fn engine_options(&self, job_key: &str, options: &RunOptions) -> run::RunOptions {
+    /// How the engine runs a run that is inside of so many others.
+    pub(super) fn engine_options(
+        &self,
+        depth: i64,
+        options: &RunOptions,
+        questions: Option<&Questions>,
+    ) -> run::RunOptions {
         let buffer_limit = usize::try_from(options.buffer_limit)
             .ok()
             .filter(|limit| *limit > 0);
-        let supervisor = options.supervised.then(|| self.escalations.supervisor(job_key));
+        let supervisor = questions.map(Questions::supervisor);
         run::RunOptions {
             supervision: run::Supervision(supervisor),
             strict: options.strict,
             buffer_limit,
             cancel_grace: self.settings.cancel_grace,
+            // The node that waits for an inner run holds its own run anyway.
+            longest_wait: (depth == 0).then_some(self.settings.longest_wait),
             clock: self.clock.clone(),
             ..Default::default()
         }
@@ -263,10 +269,6 @@ impl Jobs {
         if let Some(running) = self.running.get(job_key) {
             running.cancel.cancel();
         }
-    }
-    /// Whether this process drives a run.
-    pub(super) fn drives(&self, job_key: &str) -> bool {
-        self.running.contains_key(job_key)
     }
     /// Keys of the runs that this process drives, or is about to.
     pub(super) fn driven(&self) -> Vec<String> {
@@ -325,7 +327,7 @@ pub(super) fn ended(status: JobStatus, error: Option<String>, error_code: Option
         error_code,
         outputs: None,
         issues: Vec::new(),
-        suspension: None,
+        suspensions: Vec::new(),
     }
 }
 /// Whether a row says that its run goes on.

@@ -1,4 +1,6 @@
-//! What comes in from outside while a run goes on: values for its inputs, and events for its controlled nodes.
+//! What comes in from outside while a run goes on: values for its inputs, and events for its controlled nodes. A value for a
+//! trigger also wakes its run. Answers to the questions of supervised runs are kept here, too; what becomes of them: see
+//! `escalations.rs`.
 //!
 //! Everything is a row first, in order of arrival, and is handed to the run from there: by the process that drives it, and
 //! once more by the one that takes the run up. A caller's id for an input makes a repeat harmless.
@@ -24,6 +26,7 @@ use super::{
     Jobs,
     drive::Drive,
     driver::{goes_on, storable},
+    suspended::awaits_events,
 };
 use crate::{
     entity::inputs::{ActiveModel, Column, Entity, Model},
@@ -36,7 +39,7 @@ const PENDING: u64 = 1_000;
 /// Rows that are read at a time.
 const PAGE: u64 = 64;
 /// How often a driver looks for what another process recorded.
-const LOOK: Duration = Duration::from_millis(250);
+pub(super) const LOOK: Duration = Duration::from_millis(250);
 /// How long a push waits to hear what the run says to it. It is durable by then.
 const ANSWER: Duration = Duration::from_secs(10);
 /// The same for a run that has not started: it is about to, or waits for a slot.
@@ -50,14 +53,59 @@ const MAX_NAME: usize = 1_024;
 /// Ids of recorded control events begin here; smaller ones are of callers in the process.
 const RECORDED: u64 = 1 << 32;
 
+/// What an input is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A value for an input or a trigger, or its end.
+    Push,
+    /// An event for a controlled node.
+    Control,
+    /// An answer to a question.
+    Verdict,
+}
+impl Kind {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Control => "control",
+            Self::Verdict => "verdict",
+        }
+    }
+    /// The field of the request that holds the name.
+    fn named(self) -> &'static str {
+        match self {
+            Self::Push => "name",
+            Self::Control => "node_id",
+            Self::Verdict => "escalation_id",
+        }
+    }
+}
 /// An input to record.
-struct New<'a> {
-    id: &'a str,
-    kind: &'a str,
-    name: &'a str,
-    handle: Option<&'a str>,
-    payload: Option<Vec<u8>>,
-    finish: bool,
+pub(super) struct New<'a> {
+    pub id: &'a str,
+    pub kind: Kind,
+    pub name: &'a str,
+    pub handle: Option<&'a str>,
+    pub payload: Option<Vec<u8>>,
+    pub finish: bool,
+}
+/// Where an input is to go.
+pub(super) struct Target {
+    /// The run.
+    pub key: String,
+    /// The id of the input.
+    pub id: String,
+    /// How long to wait for what the run says to it: one that waits for a slot may say nothing for long.
+    pub patience: Duration,
+}
+/// An input that is recorded.
+pub(super) struct Recorded {
+    /// Its place in the order.
+    pub n: i64,
+    /// Whether this call gave it that.
+    pub created: bool,
+    /// Whether the run sleeps and is to be woken.
+    wakes: bool,
 }
 
 impl Jobs {
@@ -83,16 +131,19 @@ impl Jobs {
                 wrong: "a value, the end of the input, or both are needed".to_owned(),
             });
         }
-        let (key, input_id, patience) = self.target(caller, &job_id, &input_id).await?;
+        let Target { key, id, patience } = self.target(caller, &job_id, &input_id, Kind::Push).await?;
         let new = New {
-            id: &input_id,
-            kind: "push",
+            id: &id,
+            kind: Kind::Push,
             name: &name,
             handle: handle.as_deref(),
             payload: value.map(|value| value.encode_to_vec()),
             finish,
         };
-        let (n, created) = self.record(&key, new).await?;
+        let Recorded { n, created, wakes } = self.record(&key, new).await?;
+        if wakes {
+            Box::pin(self.wake_pushed(&key)).await;
+        }
         let waited = self
             .outcome(&key, &job_id, n, Some(Instant::now() + patience))
             .await?;
@@ -115,16 +166,16 @@ impl Jobs {
             properties,
             wait,
         } = request;
-        let (key, id, patience) = self.target(caller, &job_id, "").await?;
+        let Target { key, id, patience } = self.target(caller, &job_id, "", Kind::Control).await?;
         let new = New {
             id: &id,
-            kind: "control",
+            kind: Kind::Control,
             name: &node_id,
             handle: None,
             payload: properties.map(|properties| properties.encode_to_vec()),
             finish: wait,
         };
-        let (n, _) = self.record(&key, new).await?;
+        let n = self.record(&key, new).await?.n;
         let until = (!wait).then(|| Instant::now() + patience);
         let Some(row) = self.outcome(&key, &job_id, n, until).await? else {
             return Ok(None);
@@ -135,14 +186,14 @@ impl Jobs {
         let outcome = row.outcome.filter(|_| wait);
         outcome.map(|bytes| read_map(&bytes)).transpose()
     }
-    /// The key of a run that goes on, the id of what is pushed, and how long to wait for what the run says to it: one that
-    /// waits for a slot may say nothing for long.
-    async fn target(
+    /// A run that takes what comes in: one that goes on, and for a push one whose trigger waits for it.
+    pub(super) async fn target(
         &self,
         caller: &Caller,
         job_id: &str,
         id: &str,
-    ) -> Result<(String, String, Duration), Error> {
+        kind: Kind,
+    ) -> Result<Target, Error> {
         if id.len() > MAX_ID {
             return Err(Error::InvalidField {
                 field: "input_id",
@@ -150,7 +201,8 @@ impl Jobs {
             });
         }
         let row = self.store.get(caller, job_id).await?;
-        if !goes_on(&row) {
+        let wakes = || kind == Kind::Push && awaits_events(&row.status, row.suspension.as_deref());
+        if !goes_on(&row) && !wakes() {
             return Err(Error::JobNotRunning(job_id.to_owned()));
         }
         let id = if id.is_empty() {
@@ -163,22 +215,37 @@ impl Jobs {
         } else {
             ANSWER
         };
-        Ok((row.job_key, id, patience))
+        let key = row.job_key;
+        Ok(Target { key, id, patience })
     }
-    /// Gives an input its place in the order; the place, and whether this call gave it.
-    async fn record(&self, job_key: &str, new: New<'_>) -> Result<(i64, bool), Error> {
-        let named = if new.kind == "control" { "node_id" } else { "name" };
-        storable(named, new.name, MAX_NAME)?;
+    /// Gives an input its place in the order.
+    pub(super) async fn record(&self, job_key: &str, new: New<'_>) -> Result<Recorded, Error> {
+        storable(new.kind.named(), new.name, MAX_NAME)?;
         storable("handle", new.handle.unwrap_or_default(), MAX_NAME)?;
         storable("input_id", new.id, MAX_ID)?;
         let db = self.store.db();
         for _ in 0..TRIES {
             let tx = db.begin().await?;
+            let wakes = match new.kind {
+                Kind::Push => self.hold_for_push(&*tx, job_key).await?,
+                Kind::Control | Kind::Verdict => false,
+            };
             let of_run = || Entity::find().filter(Column::JobKey.eq(job_key));
             if let Some(known) = of_run().filter(Column::InputId.eq(new.id)).one(&*tx).await? {
-                return Ok((known.n, false));
+                tx.commit().await?;
+                return Ok(Recorded {
+                    n: known.n,
+                    created: false,
+                    wakes,
+                });
             }
-            let pending = of_run().filter(Column::Done.eq(false)).count(&*tx).await?;
+            // Answers are not held up by values that wait for room: what makes room may wait for the answer.
+            let alike = match new.kind {
+                Kind::Push | Kind::Control => Column::Kind.ne(Kind::Verdict.as_str()),
+                Kind::Verdict => Column::Kind.eq(Kind::Verdict.as_str()),
+            };
+            let pending = of_run().filter(Column::Done.eq(false)).filter(alike);
+            let pending = pending.count(&*tx).await?;
             if pending >= PENDING {
                 return Err(Error::InputsFull(pending));
             }
@@ -194,7 +261,7 @@ impl Jobs {
                 job_key: Set(job_key.to_owned()),
                 n: Set(n),
                 input_id: Set(new.id.to_owned()),
-                kind: Set(new.kind.to_owned()),
+                kind: Set(new.kind.as_str().to_owned()),
                 name: Set(new.name.to_owned()),
                 handle: Set(new.handle.map(ToOwned::to_owned)),
                 payload: Set(new.payload.clone()),
@@ -211,15 +278,22 @@ impl Jobs {
             tx.commit().await?;
             if inserted == 1 {
                 if let Some(running) = self.running.get(job_key) {
-                    running.input.notify_one();
+                    match new.kind {
+                        Kind::Push | Kind::Control => running.input.notify_one(),
+                        Kind::Verdict => running.verdict.notify_one(),
+                    }
                 }
-                return Ok((n, true));
+                return Ok(Recorded {
+                    n,
+                    created: true,
+                    wakes,
+                });
             }
         }
         Err(Error::InputsFull(PENDING))
     }
     /// Waits until the run has taken an input; `None` when it has not by `until`.
-    async fn outcome(
+    pub(super) async fn outcome(
         &self,
         job_key: &str,
         job_id: &str,
@@ -258,10 +332,10 @@ impl Jobs {
             }
         }
     }
-    async fn settle(&self, row: &Model, outcome: Result<Option<Map>, RunError>) {
+    async fn settle(&self, row: &Model, outcome: Result<Option<Map>, String>) {
         let (error, outcome) = match outcome {
             Ok(outcome) => (None, outcome.map(|map| MapValue::from(&map).encode_to_vec())),
-            Err(error) => (Some(format!("{} {error}", error.code())), None),
+            Err(said) => (Some(said), None),
         };
         let update = async {
             let tx = self.store.db().begin().await?;
@@ -296,16 +370,7 @@ impl Drive {
         let mut last = 0;
         let mut answers = FuturesUnordered::new();
         loop {
-            let rows = match self.inputs_after(last).await {
-                Ok(rows) => rows,
-                Err(error) => {
-                    tracing::warn!(
-                        error = &error as &dyn std::error::Error,
-                        "inputs of a run cannot be read"
-                    );
-                    Vec::new()
-                }
-            };
+            let rows = self.inputs_after(last, false).await;
             if rows.is_empty() {
                 tokio::select! {
                     () = self.input.notified() => {}
@@ -320,35 +385,49 @@ impl Drive {
                     continue;
                 }
                 match self.hand_over(&handle, &row).await {
-                    Handed::Done(outcome) => self.tell(&row, outcome).await,
+                    Handed::Done(outcome) => self.tell(&row, outcome.map_err(said)).await,
                     Handed::Waits(answer) => answers.push(async move {
                         let answer = answer.await;
-                        self.tell(&row, answer.map(Some)).await;
+                        self.tell(&row, answer.map(Some).map_err(said)).await;
                     }),
                 }
             }
         }
     }
-    async fn tell(&self, row: &Model, outcome: Result<Option<Map>, RunError>) {
+    /// Records what became of an input; a refusal is a code and a text.
+    pub(super) async fn tell(&self, row: &Model, outcome: Result<Option<Map>, String>) {
         self.jobs.settle(row, outcome).await;
         self.taken.notify_waiters();
     }
-    async fn inputs_after(&self, n: i64) -> Result<Vec<Model>, Error> {
+    /// The next inputs, or the next answers; none when they cannot be read for the moment.
+    pub(super) async fn inputs_after(&self, n: i64, verdicts: bool) -> Vec<Model> {
+        let verdict = Kind::Verdict.as_str();
         let rows = Entity::find()
             .filter(Column::JobKey.eq(&self.work.row.job_key))
             .filter(Column::N.gt(n))
+            .filter(if verdicts {
+                Column::Kind.eq(verdict)
+            } else {
+                Column::Kind.ne(verdict)
+            })
             .order_by_asc(Column::N)
             .limit(PAGE)
             .all(self.jobs.store.db().read())
-            .await?;
-        Ok(rows)
+            .await;
+        rows.unwrap_or_else(|error| {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "inputs of a run cannot be read"
+            );
+            Vec::new()
+        })
     }
     async fn hand_over(
         &self,
         handle: &RunHandle,
         row: &Model,
     ) -> Handed<impl Future<Output = Result<Map, RunError>> + use<>> {
-        if row.kind == "control" {
+        if row.kind == Kind::Control.as_str() {
             let properties = row.payload.as_deref().map(read_map);
             let properties = properties.transpose().ok().flatten().unwrap_or_default();
             let id = RECORDED + u64::try_from(row.n).unwrap_or(0);
@@ -374,6 +453,10 @@ impl Drive {
         }
         Handed::Done(Ok(None))
     }
+}
+/// A refusal of the run, as it is recorded.
+fn said(error: RunError) -> String {
+    format!("{} {error}", error.code())
 }
 enum Handed<A> {
     Done(Result<Option<Map>, RunError>),

@@ -12,6 +12,7 @@ mod leases;
 mod recovery;
 mod saved;
 mod store;
+mod suspended;
 
 pub use admission::{Admission, Ticket};
 pub use driver::{Jobs, Started, read_graph};

@@ -1,4 +1,4 @@
-//! Taking runs up: those whose process died, and those that were suspended and go on.
+//! Taking runs up: those whose process died, and those that were suspended and go on. Who wakes the latter: `suspended.rs`.
 //!
 //! What the log and the journal hold is read; the graph runs again beside it: finished invocations answer from the journal,
 //! what was asked of providers is found again by its key, everything else runs. Nothing is said twice.
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use atelier_common::{identity::Caller, tasks::Tasks};
 use atelier_proto::{
     common::v1::MapValue,
-    kernel::v1::{self, Job, JobStatus, RunOptions},
-    value::{Map, Value},
+    kernel::v1::{self, JobStatus, RunOptions},
+    value::Map,
 };
 use prost::Message;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect, sea_query::Expr};
@@ -18,7 +18,6 @@ use super::{
     Jobs, Ticket,
     drive::{Begun, Work},
     driver::{ended, read_graph, trigger_event},
-    store::to_proto,
 };
 use crate::{
     entity::jobs::{Column, Entity, Model},
@@ -55,8 +54,14 @@ impl Jobs {
                     continue;
                 }
                 let job_id = row.job_id.clone();
+                // A run inside of another one takes no slot: the outer one may hold the last.
+                let ticket = if row.depth > 0 {
+                    Ticket::free()
+                } else {
+                    self.admission.enter_again(&row.user_id)
+                };
                 // One that cannot be taken up must not keep the others from it; it is looked at again when its lease ends.
-                match Box::pin(self.take_up(row)).await {
+                match Box::pin(self.take_up(row, ticket)).await {
                     Ok(()) => {
                         tracing::info!(job_id, "a run of a process that is gone was taken up");
                         recovered += 1;
@@ -118,7 +123,7 @@ impl Jobs {
         Ok(claimed)
     }
     /// Goes on with a run that this process has claimed.
-    async fn take_up(&self, row: Model) -> Result<(), Error> {
+    pub(super) async fn take_up(&self, row: Model, ticket: Ticket) -> Result<(), Error> {
         // Between the look and the claim its owner may have recorded more.
         let row = Entity::find_by_id(&row.job_key)
             .one(self.store.db().read())
@@ -127,12 +132,6 @@ impl Jobs {
         if row.adoptions > MAX_ADOPTIONS || read_graph(&row.graph).is_err() {
             return self.end_lost(row).await;
         }
-        // A run inside of another one takes no slot: the outer one may hold the last.
-        let ticket = if row.depth > 0 {
-            Ticket::free()
-        } else {
-            self.admission.enter_again(&row.user_id)
-        };
         self.go_on(row, ticket).await
     }
     /// Reads what is there of a run, and drives it from there.
@@ -156,7 +155,7 @@ impl Jobs {
         self.spawn(work, ticket, Some(begun));
         Ok(())
     }
-    fn resumed_relay(&self, row: &Model) -> Result<(Caller, RunOptions, Relay, Arc<Live>), Error> {
+    pub(super) fn resumed_relay(&self, row: &Model) -> Result<(Caller, RunOptions, Relay, Arc<Live>), Error> {
         let caller = Caller {
             user_id: row.user_id.clone(),
             scopes: Vec::new(),
@@ -192,36 +191,7 @@ impl Jobs {
         let event = ended(JobStatus::Failed, Some(LOST.to_owned()), Some("INTERRUPTED"));
         relay.commit(&mut vec![event]).await
     }
-    /// Ends a run that waits for something outside. It is ours from the first write on; should this process die before the
-    /// second, whoever takes it up ends it.
-    pub(super) async fn cancel_suspended(&self, row: Model) -> Result<(bool, Job), Error> {
-        let tx = self.store.db().begin().await?;
-        let ours = Entity::update_many()
-            .col_expr(Column::Status, Expr::value("running"))
-            .col_expr(Column::Owner, Expr::value(self.instance.as_ref()))
-            .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
-            .col_expr(Column::Suspension, Expr::value(Option::<Vec<u8>>::None))
-            .col_expr(Column::CancelRequestedAt, Expr::value(self.store.now()))
-            .filter(Column::JobKey.eq(&row.job_key))
-            .filter(Column::Status.eq("suspended"))
-            .exec(&*tx)
-            .await?
-            .rows_affected
-            == 1;
-        tx.commit().await?;
-        if ours {
-            let (_, _, mut relay, _) = self.resumed_relay(&row)?;
-            relay
-                .commit(&mut vec![ended(JobStatus::Cancelled, None, None)])
-                .await?;
-        }
-        let row = Entity::find_by_id(&row.job_key)
-            .one(self.store.db().read())
-            .await?
-            .ok_or_else(|| Error::JobNotFound(row.job_id.clone()))?;
-        Ok((ours, to_proto(row, false)?))
-    }
-    /// Takes lost runs up, until `tasks` is told to stop.
+    /// Takes lost runs up and wakes those whose time has come, until `tasks` is told to stop.
     pub async fn keep_recovering(&self, tasks: &Tasks) {
         let (stop, mut tick) = (tasks.token(), self.ticks());
         while stop.run_until_cancelled(tick.tick()).await.is_some() {
@@ -231,61 +201,13 @@ impl Jobs {
                     "lost runs could not be taken up"
                 );
             }
+            if let Err(error) = self.wake_due().await {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "suspended runs could not be woken"
+                );
+            }
         }
-    }
-    /// Goes on with a suspended run of the caller; `state` is merged over the saved state of the node that waits.
-    ///
-    /// # Errors
-    /// [`Error::JobNotFound`], [`Error::JobNotSuspended`], [`Error::QueueFull`], [`Error::Draining`]; store errors.
-    pub async fn resume(&self, caller: &Caller, job_id: &str, state: Map) -> Result<Job, Error> {
-        if self.tasks.token().is_cancelled() {
-            return Err(Error::Draining);
-        }
-        let row = self.store.get(caller, job_id).await?;
-        let suspended = || Error::JobNotSuspended(job_id.to_owned());
-        let waits = decode(row.suspension.as_deref())?;
-        let node = waits.get("node_id").and_then(Value::as_str);
-        let (Some(node), "suspended") = (node, row.status.as_str()) else {
-            return Err(suspended());
-        };
-        let mut saved = match waits.get("state") {
-            Some(Value::Map(saved)) => Map::clone(saved),
-            _ => Map::new(),
-        };
-        saved.extend(state);
-        let mut resume = decode(row.resume.as_deref())?;
-        resume.insert(node.to_owned(), Value::map(saved));
-        let ticket = self.admission.enter(&caller.user_id)?;
-        let tx = self.store.db().begin().await?;
-        let woken = Entity::update_many()
-            .col_expr(Column::Status, Expr::value("running"))
-            .col_expr(Column::Owner, Expr::value(self.instance.as_ref()))
-            .col_expr(Column::LeaseUntil, Expr::value(self.lease_until()))
-            .col_expr(Column::Suspension, Expr::value(Option::<Vec<u8>>::None))
-            .col_expr(
-                Column::Resume,
-                Expr::value(MapValue::from(&resume).encode_to_vec()),
-            )
-            .filter(Column::JobKey.eq(&row.job_key))
-            .filter(Column::Status.eq("suspended"))
-            .exec(&*tx)
-            .await?
-            .rows_affected
-            == 1;
-        tx.commit().await?;
-        if !woken {
-            return Err(suspended());
-        }
-        let row = self.store.get(caller, job_id).await?;
-        let job = to_proto(row.clone(), false)?;
-        // In a task of its own, so that a caller who leaves now loses nothing; otherwise its lease would have to end first.
-        let jobs = self.clone();
-        let going = self.tasks.spawn(
-            "job-resume",
-            async move { Box::pin(jobs.go_on(row, ticket)).await },
-        );
-        going.await.map_err(|_| Error::Died)??;
-        Ok(job)
     }
 }
 /// A run that is being taken up: its lease is renewed meanwhile, however long its past is.
@@ -305,7 +227,8 @@ impl Drop for TakingUp<'_> {
         self.jobs.taking_up.remove(&self.key);
     }
 }
-fn decode(map: Option<&[u8]>) -> Result<Map, Error> {
+/// A map of a run's row; empty where there is none.
+pub(super) fn decode(map: Option<&[u8]>) -> Result<Map, Error> {
     let Some(bytes) = map else { return Ok(Map::new()) };
     let map = MapValue::decode(bytes).map_err(|_| Error::DamagedLog)?;
     Map::try_from(map).map_err(|_| Error::DamagedLog)

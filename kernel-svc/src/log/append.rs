@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 
+use atelier_proto::kernel::v1::JobStatus;
 use sea_orm::{
     ActiveValue::Set,
-    ColumnTrait, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter,
+    ColumnTrait, Condition, ConnectionTrait, DatabaseTransaction, EntityTrait, QueryFilter, QuerySelect,
+    QueryTrait,
     sea_query::{Expr, ExprTrait, OnConflict},
 };
 
 use crate::{
-    entity::{artifacts, frames, jobs, segments},
+    entity::{artifacts, frames, inputs, jobs, segments},
     error::Error,
-    jobs::is_terminal,
+    jobs::{is_terminal, status_name},
 };
 
 /// Events that are committed together.
@@ -63,6 +65,10 @@ pub struct JobPatch {
     pub outputs: Option<Vec<u8>>,
     /// What it waits for, a `MapValue`.
     pub suspension: Option<Vec<u8>>,
+    /// When it wants to go on by itself; with a suspended run.
+    pub resume_at: Option<i64>,
+    /// Whether what was pushed into it and not taken yet wakes it; with a suspended run.
+    pub awaits_events: bool,
     /// When it started.
     pub started_at: Option<i64>,
     /// When it ended.
@@ -94,6 +100,8 @@ pub struct Append {
     pub patch: JobPatch,
 }
 
+/// The time of a run that is to be woken without waiting.
+pub const AT_ONCE: i64 = 0;
 /// Rows in one INSERT; both engines bound the number of parameters.
 const ROWS: usize = 500;
 
@@ -201,9 +209,12 @@ async fn update_row(
         issues,
         outputs,
         suspension,
+        resume_at,
+        awaits_events,
         started_at,
         finished_at,
     } = patch;
+    let suspends = status == Some(status_name(JobStatus::Suspended));
     let published = i64::try_from(published).unwrap_or(i64::MAX);
     let mut update = jobs::Entity::update_many()
         .col_expr(
@@ -227,6 +238,9 @@ async fn update_row(
             update = update.col_expr(column, Expr::value(text));
         }
     }
+    if suspends {
+        update = update.col_expr(Column::ResumeAt, Expr::value(resume_at));
+    }
     if suspension.is_some() {
         update = update.col_expr(Column::Suspension, Expr::value(suspension));
     }
@@ -238,9 +252,34 @@ async fn update_row(
             update = update.col_expr(column, Expr::value(at));
         }
     }
-    if update.exec(tx).await?.rows_affected == 1 {
-        Ok(())
-    } else {
-        Err(Error::Fenced(job_key.to_owned()))
+    if update.exec(tx).await?.rows_affected != 1 {
+        return Err(Error::Fenced(job_key.to_owned()));
     }
+    if suspends {
+        wake_at_once(tx, job_key, awaits_events).await?;
+    }
+    Ok(())
+}
+/// A run that just suspended itself is woken again at once when it was to be cancelled, or when something came in for its
+/// triggers that it did not take any more. Whoever pushes holds the row, so that either side sees the other.
+async fn wake_at_once(tx: &impl ConnectionTrait, job_key: &str, awaits_events: bool) -> Result<(), Error> {
+    use jobs::Column;
+    let mut why = Condition::any().add(Column::CancelRequestedAt.is_not_null());
+    if awaits_events {
+        let pushed = inputs::Entity::find()
+            .select_only()
+            .column(inputs::Column::N)
+            .filter(inputs::Column::JobKey.eq(job_key))
+            .filter(inputs::Column::Kind.eq("push"))
+            .filter(inputs::Column::Done.eq(false))
+            .into_query();
+        why = why.add(Expr::exists(pushed));
+    }
+    jobs::Entity::update_many()
+        .col_expr(Column::ResumeAt, Expr::value(AT_ONCE))
+        .filter(Column::JobKey.eq(job_key))
+        .filter(why)
+        .exec(tx)
+        .await?;
+    Ok(())
 }

@@ -8,7 +8,7 @@ mod live;
 mod past;
 mod read;
 
-pub use append::{Append, ArtifactRow, FramesRow, JobPatch, Segment, apply};
+pub use append::{AT_ONCE, Append, ArtifactRow, FramesRow, JobPatch, Segment, apply};
 pub use live::{Live, LiveJobs, Newest};
 pub use past::Past;
 pub use read::{Reader, count_after, unpublished};

@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use atelier_common::db::Db;
-use atelier_proto::kernel::v1::JobEvent;
+use atelier_proto::kernel::v1::{JobEvent, JobStatus, job_event::Event as Frame};
 use prost::Message;
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, sea_query::Expr};
 
@@ -20,6 +20,8 @@ const PAGE: u64 = 8;
 const STEP: usize = 256;
 /// How often a run that another process drives is looked at.
 const POLL: Duration = Duration::from_millis(250);
+/// The same for a run that sleeps until its time.
+const POLL_ASLEEP: Duration = Duration::from_secs(1);
 
 /// Reads one run's log from a cursor to its end, at its reader's own speed.
 pub struct Reader {
@@ -29,6 +31,18 @@ pub struct Reader {
     cursor: i64,
     page: VecDeque<Arc<JobEvent>>,
     replay_only: bool,
+    /// Whether the newest event that was given says that the run is suspended.
+    suspended: bool,
+}
+/// What a run's row says of its future.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Future {
+    /// Nothing follows, unless somebody resumes it.
+    Ended,
+    /// It goes on by itself at its time.
+    Asleep,
+    /// It goes on.
+    Open,
 }
 impl Reader {
     /// A reader after a cursor; `live` when this process drives the run.
@@ -41,9 +55,10 @@ impl Reader {
             cursor: after_seq,
             page: VecDeque::new(),
             replay_only,
+            suspended: false,
         }
     }
-    /// The next event; `None` when the run ended and all was read. Cancel safe.
+    /// The next event; `None` when the run ended and all was read. A run that sleeps until its time has not ended. Cancel safe.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -51,6 +66,7 @@ impl Reader {
         loop {
             if let Some(event) = self.page.pop_front() {
                 self.cursor = event.seq;
+                self.suspended = suspends(&event);
                 return Ok(Some(event));
             }
             // Before reading: what is published after this look wakes the wait below.
@@ -59,9 +75,10 @@ impl Reader {
                 self.live = None;
                 continue;
             }
-            let ended = match &newest {
-                Some(newest) => newest.borrow().ended,
-                None => self.ended_in_row().await?,
+            let future = match &newest {
+                Some(newest) if newest.borrow().ended => Future::Ended,
+                Some(_) => Future::Open,
+                None => self.future().await?,
             };
             let oldest = self.live.as_ref().and_then(|live| live.oldest());
             self.page = self.fill().await?;
@@ -73,8 +90,13 @@ impl Reader {
                 self.cursor = oldest - 1;
                 continue;
             }
-            if ended {
-                return Ok(None);
+            if future == Future::Ended {
+                if self.live.is_none() || self.replay_only || !self.suspended {
+                    return Ok(None);
+                }
+                // This drive of the run has ended: the row knows whether another one follows.
+                self.live = None;
+                continue;
             }
             if self.replay_only {
                 // What is durable and not shown yet belongs to the replay: a caller may have seen it in the run's row.
@@ -91,6 +113,7 @@ impl Reader {
                         .wait_for(|newest| newest.seq > cursor || newest.ended || newest.left)
                         .await;
                 }
+                None if future == Future::Asleep => tokio::time::sleep(POLL_ASLEEP).await,
                 None => tokio::time::sleep(POLL).await,
             }
         }
@@ -119,15 +142,23 @@ impl Reader {
         }
         Ok(page)
     }
-    async fn ended_in_row(&self) -> Result<bool, Error> {
-        let status: Option<String> = jobs::Entity::find_by_id(&self.job_key)
+    async fn future(&self) -> Result<Future, Error> {
+        let row: Option<(String, Option<i64>)> = jobs::Entity::find_by_id(&self.job_key)
             .select_only()
-            .column(jobs::Column::Status)
+            .columns([jobs::Column::Status, jobs::Column::ResumeAt])
             .into_tuple()
             .one(self.db.read())
             .await?;
-        Ok(status.is_none_or(|status| is_terminal(&status)))
+        Ok(match row {
+            Some((status, _)) if !is_terminal(&status) => Future::Open,
+            // Only suspended runs have a time.
+            Some((_, Some(_))) => Future::Asleep,
+            Some((_, None)) | None => Future::Ended,
+        })
     }
+}
+fn suspends(event: &JobEvent) -> bool {
+    matches!(&event.event, Some(Frame::JobUpdate(update)) if update.status() == JobStatus::Suspended)
 }
 /// Where the segment begins that may hold a cursor. Segments follow each other without overlap, so whatever comes after
 /// the cursor is in this one or behind it: the primary key finds it, however long the log is.

@@ -55,7 +55,7 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
             error_code,
             outputs,
             issues,
-            suspension,
+            suspensions,
         } => {
             let ended = !matches!(
                 status,
@@ -70,12 +70,9 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
                     Some(INVALID_INPUT.to_owned())
                 },
                 result: outputs
-                    .map(|outputs| ("outputs", outputs))
-                    .or_else(|| suspension.map(|found| ("suspend", self::suspension(&found))))
-                    .map(|(name, map)| {
-                        let result: Map = [(name.to_owned(), Value::map(map))].into_iter().collect();
-                        (&result).into()
-                    }),
+                    .map(|outputs| Map::from_iter([("outputs".to_owned(), Value::map(outputs))]))
+                    .or_else(|| suspended(&suspensions))
+                    .map(|result| (&result).into()),
                 duration: ended.then(|| time::proto_duration(elapsed)),
                 queue_position: None,
                 message: None,
@@ -187,10 +184,36 @@ pub(super) fn frames(event: Event, index: Option<i64>, elapsed: Duration) -> Vec
         Event::Frames { .. } => Vec::new(),
     }
 }
+/// What a suspended run says it waits for: the first node of all, and every one of them when there are more.
+fn suspended(suspensions: &[Suspension]) -> Option<Map> {
+    let mut result = Map::from_iter([("suspend".to_owned(), Value::map(suspension(suspensions.first()?)))]);
+    if suspensions.len() > 1 {
+        let all = suspensions.iter().map(|found| Value::map(suspension(found)));
+        result.insert("suspensions".to_owned(), Value::list(all.collect()));
+    }
+    Some(result)
+}
+/// What a run waits for, as its row keeps it: the first node as subscribers see it, the `others` beside it, and with each of
+/// them its invocation.
+pub(super) fn kept_suspensions(suspensions: &[Suspension]) -> Option<Map> {
+    let whole = |found: &Suspension| {
+        let mut map = suspension(found);
+        map.insert("invocation".to_owned(), Value::from(&*found.invocation));
+        map
+    };
+    let (first, others) = suspensions.split_first()?;
+    let mut kept = whole(first);
+    if !others.is_empty() {
+        let others = others.iter().map(|found| Value::map(whole(found)));
+        kept.insert("others".to_owned(), Value::list(others.collect()));
+    }
+    Some(kept)
+}
 /// What a run waits for, as subscribers see it.
-pub(super) fn suspension(suspension: &Suspension) -> Map {
+fn suspension(suspension: &Suspension) -> Map {
     let Suspension {
         node_id,
+        invocation: _,
         reason,
         state,
         metadata,

@@ -42,6 +42,7 @@ use crate::{
     jobs::status_name,
     log::{self, Append, ArtifactRow, FramesRow, JobPatch, Live, Past, Segment},
     node::Registry,
+    run::Suspension,
 };
 use convert::{Converted, Kept};
 use media::KnownMedia;
@@ -588,7 +589,7 @@ fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
         error_code,
         outputs: _,
         issues,
-        suspension,
+        suspensions,
     } = event
     else {
         return None;
@@ -608,9 +609,13 @@ fn job_patch(event: &Event, now: i64) -> Option<JobPatch> {
         },
         issues: (!issues.is_empty()).then(|| convert::issues_json(issues)),
         outputs: None,
-        suspension: suspension
-            .as_deref()
-            .map(|suspension| MapValue::from(&convert::suspension(suspension)).encode_to_vec()),
+        suspension: convert::kept_suspensions(suspensions).map(|kept| MapValue::from(&kept).encode_to_vec()),
+        resume_at: suspensions
+            .iter()
+            .filter_map(Suspension::resume_at)
+            .min()
+            .map(|at| at.timestamp_micros()),
+        awaits_events: suspensions.iter().any(Suspension::is_trigger),
         started_at: started.then_some(now),
         finished_at: ended.then_some(now),
     })
@@ -628,6 +633,8 @@ fn merge(before: JobPatch, change: JobPatch, event: &JobEvent) -> JobPatch {
         issues: change.issues.or(before.issues),
         outputs: outputs.or(before.outputs),
         suspension: change.suspension.or(before.suspension),
+        resume_at: change.resume_at.or(before.resume_at),
+        awaits_events: change.awaits_events || before.awaits_events,
         started_at: change.started_at.or(before.started_at),
         finished_at: change.finished_at.or(before.finished_at),
     }

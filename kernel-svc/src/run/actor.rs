@@ -79,7 +79,10 @@ pub(crate) fn context(
         controls: Arc::new(Controlled::new(core, at)),
         ordinal: Arc::default(),
         generation_ids: Arc::default(),
-        resuming: core.resume.get(&*node.label.id).cloned(),
+        resuming: core
+            .resume
+            .get(&*node.label.id)
+            .map(|resumed| Arc::clone(&resumed.state)),
         variables: Arc::clone(&core.variables),
         events: core.queue(&node.label.id),
         longest_wait: core.options.longest_wait,
@@ -184,9 +187,9 @@ impl Actor {
             NodeErrorKind::Suspended { state, metadata } => {
                 self.update(NodeStatus::Suspended, Some(state.clone()), None, None)
                     .await;
-                let node_id = Arc::clone(&self.node.label.id);
                 Outcome::Suspended(Suspension {
-                    node_id,
+                    node_id: Arc::clone(&self.node.label.id),
+                    invocation: Arc::clone(&self.ctx.invocation),
                     reason: error.message,
                     state,
                     metadata,
@@ -250,6 +253,13 @@ impl Actor {
     pub fn begin_named(&mut self, text: String) -> Arc<str> {
         let invocation: Arc<str> = text.into();
         self.ctx.invocation = Arc::clone(&invocation);
+        // What one item waited for is no matter of the next one.
+        self.ctx.resuming = self
+            .core
+            .resume
+            .get(&*self.node.label.id)
+            .filter(|resumed| resumed.is_of(&invocation))
+            .map(|resumed| Arc::clone(&resumed.state));
         self.ctx.ordinal.store(0, Ordering::SeqCst);
         if let Some(account) = self.ctx.notes.account() {
             account.begin();

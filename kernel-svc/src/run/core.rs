@@ -11,7 +11,7 @@ use std::{
 
 use atelier_proto::{
     kernel::v1::{EdgeStatus, Severity},
-    value::{Map, Value},
+    value::Value,
 };
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,7 @@ use super::{
     options::RunOptions,
     probe::Probe,
     quiet::Loops,
+    result::Resumed,
     supervise::Desk,
     variables::Variables,
     waiters::Waiters,
@@ -66,7 +67,7 @@ pub(crate) struct Core {
     /// The event that started the run.
     pub trigger: Option<TriggerEvent>,
     /// What nodes left behind when they suspended the run.
-    pub resume: HashMap<String, Arc<Map>>,
+    pub resume: HashMap<String, Resumed>,
     /// Events for the triggers of the run, by node.
     pub queues: HashMap<Arc<str>, Arc<EventQueue>>,
     /// The queue of all other nodes.

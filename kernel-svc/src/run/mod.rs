@@ -38,6 +38,6 @@ pub use journal::Journal;
 pub use lineage::{Lineage, Token};
 pub use options::{RunOptions, Supervision};
 pub use probe::Probe;
-pub use result::{RunResult, Suspension};
+pub use result::{Resumed, RunResult, Suspension};
 pub use runner::{Busy, RunSpec, Runner, run, start};
 pub use variables::{Reader, Variables};

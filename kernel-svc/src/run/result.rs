@@ -6,6 +6,7 @@ use atelier_proto::{
     kernel::v1::{Issue, JobStatus},
     value::{Map, Value},
 };
+use chrono::{DateTime, Utc};
 use indexmap::IndexMap;
 
 use super::supervise::Intervention;
@@ -28,8 +29,8 @@ pub struct RunResult {
     pub node_errors: Vec<(Arc<str>, NodeError)>,
     /// What is wrong with the graph, when it never started.
     pub issues: Vec<Issue>,
-    /// The first node that waits for something outside.
-    pub suspension: Option<Suspension>,
+    /// The nodes that wait for something outside, in order of occurrence: the run goes on with all of them.
+    pub suspensions: Vec<Suspension>,
     /// What its supervisor changed, in order; the first 1,000.
     pub interventions: Vec<Intervention>,
     /// Actors that are still alive; always 0.
@@ -43,12 +44,55 @@ pub struct RunResult {
 pub struct Suspension {
     /// The node.
     pub node_id: Arc<str>,
+    /// The invocation that waits; empty outside of one.
+    pub invocation: Arc<str>,
     /// Why.
     pub reason: String,
     /// State to resume with.
     pub state: Map,
     /// Facts for whoever resumes it.
     pub metadata: Map,
+}
+
+impl Suspension {
+    /// When the node wants to go on by itself: `resume_at` of its metadata, else of its state, RFC 3339.
+    #[must_use]
+    pub fn resume_at(&self) -> Option<DateTime<Utc>> {
+        let named = |map: &Map| {
+            let text = map.get("resume_at").and_then(Value::as_str)?;
+            DateTime::parse_from_rfc3339(text).ok()
+        };
+        let at = named(&self.metadata).or_else(|| named(&self.state))?;
+        Some(at.to_utc())
+    }
+    /// Whether a trigger waits for its next event.
+    #[must_use]
+    pub fn is_trigger(&self) -> bool {
+        matches!(self.metadata.get("trigger_node"), Some(Value::Bool(true)))
+    }
+}
+
+/// What a node left behind when it suspended the run that now goes on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resumed {
+    /// Its state, with what was merged into it since.
+    pub state: Arc<Map>,
+    /// The invocation that goes on with it; `None`: every one of the node.
+    pub invocation: Option<Arc<str>>,
+}
+impl Resumed {
+    /// Whether an invocation is the one that goes on.
+    pub(crate) fn is_of(&self, invocation: &str) -> bool {
+        self.invocation.as_deref().is_none_or(|own| own == invocation)
+    }
+}
+impl From<Map> for Resumed {
+    fn from(state: Map) -> Self {
+        Self {
+            state: Arc::new(state),
+            invocation: None,
+        }
+    }
 }
 
 impl RunResult {
@@ -61,7 +105,7 @@ impl RunResult {
             error_code: None,
             node_errors: Vec::new(),
             issues: Vec::new(),
-            suspension: None,
+            suspensions: Vec::new(),
             interventions: Vec::new(),
             live_actors: 0,
             pending_responses: 0,

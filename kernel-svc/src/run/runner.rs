@@ -30,7 +30,7 @@ use super::{
     mode::external::External,
     options::RunOptions,
     probe::Probe,
-    result::RunResult,
+    result::{Resumed, RunResult},
 };
 use crate::{
     event::{Event, EventSender},
@@ -65,7 +65,7 @@ pub struct RunSpec {
     /// The event that starts it, for a graph with a trigger.
     pub trigger: Option<TriggerEvent>,
     /// States to resume with, by node: the run goes on after these nodes suspended it.
-    pub resume: HashMap<String, Map>,
+    pub resume: HashMap<String, Resumed>,
 }
 
 /// Runs a graph to its end.
@@ -150,7 +150,7 @@ fn job(status: JobStatus, result: &RunResult) -> Event {
         error_code: result.error_code.clone(),
         outputs: (status == JobStatus::Completed).then(|| result.outputs.clone()),
         issues: result.issues.clone(),
-        suspension: result.suspension.clone().map(Box::new),
+        suspensions: result.suspensions.clone(),
     }
 }
 
@@ -213,7 +213,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         &cancel,
         (probe, journal),
         further,
-        &params,
+        (&job_id, &params),
     ));
     let made = build::executors(&core, &registry, &services, (&job_id, workflow_id.as_ref())).await;
     let build::Made {

@@ -267,7 +267,7 @@ async fn k_220_to_k_223_suspension() {
         })
     };
     let done = graph_of(&[]).run_with(json!(1)).await;
-    let found = done.result.suspension.clone().unwrap();
+    let found = done.result.suspensions[0].clone();
     assert_eq!(
         (done.status(), &*found.node_id, found.reason.as_str()),
         (JobStatus::Suspended, "u", "r")
@@ -285,6 +285,14 @@ async fn k_220_to_k_223_suspension() {
     assert_eq!(failed.status(), JobStatus::Suspended);
     let two = graph_of(&["test.Suspend"]).run_with(json!(1)).await;
     assert_eq!(two.status(), JobStatus::Suspended);
+    let mut waiting: Vec<&str> = two
+        .result
+        .suspensions
+        .iter()
+        .map(|found| &*found.node_id)
+        .collect();
+    waiting.sort_unstable();
+    assert_eq!(waiting, ["o0", "u"], "every node that waits is kept");
     let running = graph_of(&["test.Endless"])
         .setup()
         .params(json!({"x": 1}))
@@ -293,8 +301,8 @@ async fn k_220_to_k_223_suspension() {
     running.cancel.cancel();
     let done = running.done().await;
     assert_eq!(
-        (done.status(), done.result.suspension),
-        (JobStatus::Cancelled, None)
+        (done.status(), done.result.suspensions.len()),
+        (JobStatus::Cancelled, 0)
     );
 }
 

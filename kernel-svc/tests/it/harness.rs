@@ -10,7 +10,7 @@ use atelier_kernel::{
     event::{Event, Note},
     graph::{HydratedGraph, hydrate::hydrate, load::parse},
     node::{Context, Generated, GenerationCall, NodeError, Pieces, Registry, Services, TriggerEvent},
-    run::{Journal, Lineage, Probe, RunHandle, RunOptions, RunResult, RunSpec, start},
+    run::{Journal, Lineage, Probe, Resumed, RunHandle, RunOptions, RunResult, RunSpec, start},
 };
 use atelier_proto::{
     kernel::v1::{EdgeStatus, JobStatus, NodeStatus, Severity},
@@ -97,7 +97,7 @@ pub struct Setup {
     pub cancel: CancellationToken,
     pub journal: Option<Arc<Journal>>,
     pub trigger: Option<TriggerEvent>,
-    pub resume: HashMap<String, Map>,
+    pub resume: HashMap<String, Resumed>,
     pub panics_after: Option<String>,
 }
 /// A run that goes on.

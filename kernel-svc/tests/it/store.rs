@@ -15,6 +15,8 @@ mod service;
 mod service_deep;
 mod service_queue;
 mod service_supervised;
+mod suspended;
+mod suspended_pushed;
 mod workflow_files;
 mod workflow_runs;
 mod workflows;

@@ -159,7 +159,7 @@ async fn a_trigger_without_events_suspends_its_run() {
         let passed = start.elapsed().as_secs_f64();
         assert!((seconds..seconds + 1.0).contains(&passed), "{passed}");
         assert_eq!(done.status(), JobStatus::Suspended);
-        let found = done.result.suspension.unwrap();
+        let found = done.result.suspensions[0].clone();
         assert_eq!(
             crate::harness::json(&found.metadata.into()),
             json!({
@@ -245,12 +245,14 @@ async fn a_long_wait_suspends_and_goes_on_for_what_is_left_of_it() {
             options.longest_wait = Some(Duration::from_secs(60));
             options.clock = clock.clone();
         });
-        setup.resume.extend(resume.map(|state| ("w".to_owned(), state)));
+        setup
+            .resume
+            .extend(resume.map(|state| ("w".to_owned(), state.into())));
         setup
     };
     let done = setup(None).run().await;
     assert_eq!(done.status(), JobStatus::Suspended);
-    let found = done.result.suspension.unwrap();
+    let found = done.result.suspensions[0].clone();
     assert_eq!(found.metadata["resume_at"], "1970-01-01T00:16:40+00:00".into());
     clock.advance(Duration::from_secs(500));
     let early = setup(Some(found.state.clone())).run().await;
@@ -283,9 +285,9 @@ async fn k_224_a_resumed_node_sees_its_state() {
         (suspended.status(), suspended.calls("s")),
         (JobStatus::Suspended, 0)
     );
-    let found = suspended.result.suspension.unwrap();
+    let found = suspended.result.suspensions[0].clone();
     let mut setup = graph.setup().params(json!({"x": 1}));
-    setup.resume.insert(found.node_id.to_string(), found.state);
+    setup.resume.insert(found.node_id.to_string(), found.state.into());
     let done = setup.run().await;
     assert_eq!(
         (done.status(), done.outputs()),

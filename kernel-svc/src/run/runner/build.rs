@@ -23,6 +23,7 @@ use super::super::{
     options::RunOptions,
     probe::Probe,
     quiet::Loops,
+    result::Resumed,
     supervise::{Desk, secrets},
     variables::Variables,
     waiters::Waiters,
@@ -50,12 +51,12 @@ pub(super) fn core(
     events: &EventSender,
     cancel: &CancellationToken,
     (probe, journal): (Option<Arc<dyn Probe>>, Option<Arc<Journal>>),
-    (trigger, resume): (Option<TriggerEvent>, HashMap<String, Map>),
-    params: &Map,
+    (trigger, resume): (Option<TriggerEvent>, HashMap<String, Resumed>),
+    (job_id, params): (&Arc<str>, &Map),
 ) -> Core {
     let desk = options.supervision.0.clone().map(|supervisor| {
         let nodes = plan.nodes.iter().map(|node| &node.label.id);
-        Desk::new(supervisor, secrets(&plan, params), nodes)
+        Desk::new(supervisor, Arc::clone(job_id), secrets(&plan, params), nodes)
     });
     let activity = Arc::new(Activity::default());
     let budget = Arc::new(Budget::new(
@@ -92,10 +93,7 @@ pub(super) fn core(
             .collect(),
         no_events: Arc::default(),
         trigger,
-        resume: resume
-            .into_iter()
-            .map(|(id, state)| (id, Arc::new(state)))
-            .collect(),
+        resume,
         probe,
         journal,
         desk,

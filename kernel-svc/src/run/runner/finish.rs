@@ -46,7 +46,7 @@ impl Run {
         core.flush_edges(&drained).await;
         let pending = core.waiters.len();
         core.waiters.end_all();
-        let (mut node_errors, mut suspension) = (Vec::new(), None);
+        let (mut node_errors, mut suspensions) = (Vec::new(), Vec::new());
         // Groups of nodes are told of one after the other; the order is that of the ends.
         self.ends.sort_unstable_by_key(|(number, _)| *number);
         for (_, end) in &self.ends {
@@ -58,9 +58,7 @@ impl Run {
                         .get(end.at)
                         .map(|node| (Arc::clone(&node.label.id), error.clone())),
                 ),
-                Outcome::Suspended(found) => {
-                    suspension.get_or_insert_with(|| found.clone());
-                }
+                Outcome::Suspended(found) => suspensions.push(found.clone()),
             }
         }
         let (outputs, outputs_by_handle) = gather(&core.plan, self.ends.into_iter().map(|(_, end)| end));
@@ -74,7 +72,7 @@ impl Run {
             errors.push(text);
             code.get_or_insert_with(|| why.to_owned());
         }
-        if strict && !cancelled && suspension.is_none() {
+        if strict && !cancelled && suspensions.is_empty() {
             let clean = errors.is_empty();
             let findings = left
                 .into_iter()
@@ -85,12 +83,12 @@ impl Run {
                 errors.extend(findings);
             }
         }
-        let suspension: Option<Suspension> = suspension.filter(|_| !cancelled);
-        let status = match (cancelled, &suspension, errors.is_empty()) {
+        let suspensions: Vec<Suspension> = if cancelled { Vec::new() } else { suspensions };
+        let status = match (cancelled, suspensions.is_empty(), errors.is_empty()) {
             (true, ..) => JobStatus::Cancelled,
-            (_, Some(_), _) => JobStatus::Suspended,
-            (_, None, false) => JobStatus::Failed,
-            (_, None, true) => JobStatus::Completed,
+            (_, false, _) => JobStatus::Suspended,
+            (_, true, false) => JobStatus::Failed,
+            (_, true, true) => JobStatus::Completed,
         };
         let failed = status == JobStatus::Failed;
         RunResult {
@@ -99,7 +97,7 @@ impl Run {
             error: failed.then(|| errors.join("; ")),
             error_code: code.filter(|_| failed),
             node_errors,
-            suspension,
+            suspensions,
             interventions: core.desk.as_ref().map(Desk::interventions).unwrap_or_default(),
             pending_responses: core.waiters.len(),
             live_actors: core

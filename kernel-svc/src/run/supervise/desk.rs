@@ -58,6 +58,7 @@ pub struct Intervention {
 /// Asks the supervisor of a run.
 pub(crate) struct Desk {
     supervisor: Arc<dyn Supervisor>,
+    job_id: Arc<str>,
     redactor: Redactor,
     recorder: Arc<Recorder>,
     /// Held while a question is asked: decisions come one at a time.
@@ -93,11 +94,13 @@ impl Desk {
     /// A desk of a run whose nodes have these ids.
     pub fn new<'a>(
         supervisor: Arc<dyn Supervisor>,
+        job_id: Arc<str>,
         secrets: Vec<Arc<str>>,
         nodes: impl Iterator<Item = &'a Arc<str>>,
     ) -> Self {
         Self {
             supervisor,
+            job_id,
             redactor: Redactor::new(secrets),
             recorder: Arc::new(Recorder::new(nodes)),
             state: AsyncMutex::default(),
@@ -181,7 +184,7 @@ impl Desk {
         });
         let offered = |action: &Action| !(used_up && *action == Action::Retry);
         Escalation {
-            id: uuid::Uuid::now_v7().to_string(),
+            id: self.question(draft, &detail),
             node_id: Arc::clone(&draft.node.label.id),
             node_type: Arc::clone(&draft.node.label.node_type),
             lineage: lineage.collect(),
@@ -206,6 +209,26 @@ impl Desk {
             emitted: draft.emitted,
             view: RunView::new(&self.recorder, draft.lineage),
         }
+    }
+    /// The id of a question. The same failure of the same attempt asks the same question, also in another process that
+    /// takes the run up: an answer that was given before is not asked for again.
+    fn question(&self, draft: &Draft<'_>, detail: &str) -> String {
+        let mut hash = blake3::Hasher::new();
+        let attempt = draft.attempt.to_string();
+        let code = draft.error.code.as_deref().unwrap_or_default();
+        for part in [
+            &*self.job_id,
+            &*draft.node.label.id,
+            draft.name,
+            &attempt,
+            code,
+            detail,
+        ] {
+            hash.update(&part.len().to_be_bytes()).update(part.as_bytes());
+        }
+        let mut bytes = [0; 16];
+        hash.finalize_xof().fill(&mut bytes);
+        uuid::Builder::from_custom_bytes(bytes).into_uuid().to_string()
     }
     /// The answer as it came, from whoever has to give one.
     async fn answer(

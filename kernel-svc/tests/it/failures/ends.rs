@@ -174,7 +174,7 @@ async fn b_38_a_suspension_is_no_failure() {
         (done.status(), done.result.error.clone()),
         (JobStatus::Suspended, None)
     );
-    assert_eq!(done.result.suspension.unwrap().reason, "r");
+    assert_eq!(done.result.suspensions[0].reason, "r");
 }
 
 #[tokio::test]
@@ -183,8 +183,8 @@ async fn b_39_cancelled_before_suspended_before_failed() {
     assert_eq!(failed.status(), JobStatus::Suspended);
     let cancelled = beside("test.Suspend", "test.Endless", true).await;
     assert_eq!(
-        (cancelled.status(), cancelled.result.suspension),
-        (JobStatus::Cancelled, None)
+        (cancelled.status(), cancelled.result.suspensions.len()),
+        (JobStatus::Cancelled, 0)
     );
 }
 

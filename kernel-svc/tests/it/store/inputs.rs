@@ -178,6 +178,7 @@ async fn resume(up: &Up, user: &str) -> Result<JobStatus, Status> {
     let request = ResumeJobRequest {
         job_id: "j".to_owned(),
         state: None,
+        node_id: None,
     };
     let answer = up.client().resume_job(up.by(user, request)).await?.into_inner();
     Ok(answer.job.unwrap().status())

@@ -63,6 +63,10 @@ impl Up {
         };
         Self::with(db, Settings::default(), provider, deps).await
     }
+    /// A second instance beside this one.
+    pub async fn beside(&self, db: &TestDb, settings: Settings) -> Self {
+        Self::with(db, settings, self.provider.clone(), self.deps.restarted()).await
+    }
     /// Stops it as a process that ends well would, and waits until it has given its runs up.
     pub async fn stop(&self) {
         self.deps.tasks.stop();

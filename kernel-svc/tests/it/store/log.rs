@@ -137,6 +137,8 @@ async fn a_patch_leaves_alone_what_it_does_not_name() {
             issues: Some("[]".to_owned()),
             outputs: Some(vec![1, 0, 255]),
             suspension: Some(vec![2]),
+            resume_at: None,
+            awaits_events: false,
             started_at: Some(1),
             finished_at: Some(2),
         };

@@ -327,7 +327,7 @@ async fn each_end_ends_the_watch_and_the_row() {
                         error_code,
                         outputs: None,
                         issues: Vec::new(),
-                        suspension: None,
+                        suspensions: Vec::new(),
                     },
                 ])
                 .await;

@@ -320,7 +320,7 @@ fn job(status: JobStatus, outputs: Option<Map>) -> Event {
         error_code: None,
         outputs,
         issues: Vec::new(),
-        suspension: None,
+        suspensions: Vec::new(),
     }
 }
 pub fn artifact(node: &Arc<NodeLabel>, invocation: impl Into<String>, value: Value) -> Event {

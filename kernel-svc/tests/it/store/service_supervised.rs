@@ -1,5 +1,7 @@
 //! A run whose failures somebody decides over the service.
 
+use std::{collections::HashSet, time::Duration};
+
 use atelier_common::testkit::engines;
 use atelier_kernel::settings::Settings;
 use atelier_proto::{
@@ -22,9 +24,12 @@ use super::{
 
 /// Texts, each read as JSON; the second is none.
 fn readers() -> Json {
+    readers_of(&["1", "no json", "3"])
+}
+fn readers_of(texts: &[&str]) -> Json {
     json!({
         "nodes": [
-            node("list", "nodetool.constant.List", json!({"value": ["1", "no json", "3"]})),
+            node("list", "nodetool.constant.List", json!({"value": texts})),
             node("each", "nodetool.control.ForEach", json!({})),
             node("read", "nodetool.text.ParseJSON", json!({})),
             node("out", "nodetool.output.Output", json!({"name": "read"})),
@@ -50,6 +55,10 @@ async fn start(up: &Up, job_id: &str, graph: &Json) {
 }
 /// Reads the run's events up to its first question.
 async fn question(up: &Up, job_id: &str) -> Escalation {
+    question_of(up, job_id, "each:items=1").await
+}
+/// Reads the run's events up to the question about an invocation.
+async fn question_of(up: &Up, job_id: &str, invocation_key: &str) -> Escalation {
     let request = WatchJobRequest {
         job_id: job_id.to_owned(),
         ..WatchJobRequest::default()
@@ -65,8 +74,10 @@ async fn question(up: &Up, job_id: &str) -> Escalation {
             event: Some(Frame::SupervisorEscalation(asked)),
             ..
         })) = message.message
+            && let Some(escalation) = asked.escalation
+            && escalation.invocation_key == invocation_key
         {
-            return asked.escalation.unwrap();
+            return escalation;
         }
     }
     panic!("nobody was asked")
@@ -150,6 +161,62 @@ async fn a_failed_item_waits_for_the_answer_of_its_owner() {
         assert_eq!(
             (end.interventions.len(), end.interventions[0].action()),
             (1, skip)
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_at_another_replica_reaches_the_run_and_holds_for_whoever_takes_it_up() {
+    for db in engines().await {
+        let settings = || Settings {
+            lease: Duration::from_millis(600),
+            ..Settings::default()
+        };
+        let provider = Provider::new((&image(b"sea")).into(), true);
+        let one = Up::new(&db, settings(), provider).await;
+        let two = one.beside(&db, settings()).await;
+        start(&one, "j", &readers_of(&["1", "no json", "{", "4"])).await;
+        let first = question_of(&two, "j", "each:items=1").await;
+        let (skip, retry, once) = (
+            SupervisorAction::Skip,
+            SupervisorAction::Retry,
+            VerdictScope::Invocation,
+        );
+        for (id, action, why) in [
+            ("other", skip, "ESCALATION_NOT_FOUND"),
+            (first.escalation_id.as_str(), retry, "INVALID_FIELD"),
+        ] {
+            let refused = decide(&two, "1", "j", id, action, once).await.unwrap_err();
+            assert_eq!(reason(&refused), why, "{}", db.engine());
+        }
+        decide(&two, "1", "j", &first.escalation_id, skip, once)
+            .await
+            .unwrap();
+        let second = question_of(&two, "j", "each:items=2").await;
+        let late = decide(&two, "1", "j", &first.escalation_id, skip, once).await;
+        assert_eq!(reason(&late.unwrap_err()), "ESCALATION_NOT_FOUND");
+        // The one that drives it goes; the other takes it up, knows the first answer, and asks the second question again.
+        one.stop().await;
+        decide(&two, "1", "j", &second.escalation_id, skip, once)
+            .await
+            .unwrap();
+        let job = two.end("j").await;
+        assert_eq!(job.status(), JobStatus::Completed, "{job:?}");
+        let outputs = Map::try_from(job.outputs.unwrap()).unwrap();
+        assert_eq!(outputs["read"], Value::list(vec![1.into(), 4.into()]));
+        let (_, events) = two.watch("j", 0, true).await;
+        let asked: HashSet<String> = events
+            .iter()
+            .filter_map(|event| match &event.event {
+                Some(Frame::SupervisorEscalation(asked)) => asked.escalation.clone(),
+                _ => None,
+            })
+            .map(|escalation| escalation.escalation_id)
+            .collect();
+        assert_eq!(
+            asked,
+            HashSet::from([first.escalation_id, second.escalation_id]),
+            "no question is another one to the second process"
         );
     }
 }
