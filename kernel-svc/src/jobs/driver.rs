@@ -241,6 +241,7 @@ impl Jobs {
             strict: options.strict,
             buffer_limit,
             cancel_grace: self.settings.cancel_grace,
+            finalize_limit: self.settings.finalize_limit,
             clock: self.clock.clone(),
             ..Default::default()
         }

@@ -237,7 +237,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         if error.is_some() {
             run.core.flush_edges(&run.core.left_edges()).await;
         }
-        build::finalize(actors, externals).await;
+        build::finalize(&run.core, actors, externals).await;
         return match error.filter(|_| !cancel.is_cancelled()) {
             Some((code, text)) => failed(code, text),
             None => RunResult::of(JobStatus::Cancelled),
