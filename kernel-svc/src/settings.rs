@@ -24,6 +24,9 @@ pub struct Settings {
     /// How long a cancelled invocation may take to end. Default 5 seconds (kernel specification 8.3).
     #[serde(with = "humantime_serde")]
     pub cancel_grace: Duration,
+    /// How long a node may take to clean up when it is over. Default 30 seconds.
+    #[serde(with = "humantime_serde")]
+    pub finalize_limit: Duration,
     /// How long a run counts as driven after its process last said so. Default 30 seconds.
     #[serde(with = "humantime_serde")]
     pub lease: Duration,
@@ -60,6 +63,7 @@ impl Default for Settings {
             max_concurrent_jobs: 16,
             max_queued_jobs: 1_000,
             cancel_grace: Duration::from_secs(5),
+            finalize_limit: Duration::from_secs(30),
             lease: Duration::from_secs(30),
             longest_wait: Duration::from_secs(300),
             max_batch: 64,

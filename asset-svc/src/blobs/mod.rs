@@ -137,6 +137,12 @@ impl Blobs {
         }
     }
 
+    /// Where work goes that would hold up others.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.cleaner.0
+    }
+
     /// Removes bytes without a name that were last written before an instant, or all of them, and says how many.
     ///
     /// # Errors

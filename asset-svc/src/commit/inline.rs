@@ -1,5 +1,6 @@
 //! The bytes that a reference carries itself, and the asset that it names. Pure: nothing is fetched from anywhere.
 
+use atelier_common::tasks::Tasks;
 use atelier_proto::ids::AssetId;
 use atelier_proto::value::MediaRef;
 use base64::Engine;
@@ -8,6 +9,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 
 use super::pixels;
+use crate::error::Error;
 use crate::sniff;
 
 /// The scheme of stored assets.
@@ -37,6 +39,38 @@ pub fn named_asset(media: &MediaRef) -> Option<String> {
         .parse()
         .ok()?;
     Some(id.to_string())
+}
+
+/// The bytes of several references, of those that are wanted. Pixels, and texts that stand for bytes, are worked on beside
+/// the threads that serve everybody.
+///
+/// # Errors
+/// When that work broke off.
+pub async fn all(tasks: &Tasks, wanted: Vec<Option<MediaRef>>) -> Result<Vec<Option<Inline>>, Error> {
+    let read = |wanted: &[Option<MediaRef>]| -> Vec<Option<Inline>> {
+        let read = |media: &Option<MediaRef>| media.as_ref().and_then(inline);
+        wanted.iter().map(read).collect()
+    };
+    if !wanted.iter().flatten().any(takes_work) {
+        return Ok(read(&wanted));
+    }
+    Ok(tasks
+        .spawn_blocking("inline media", move || read(&wanted))
+        .await?)
+}
+
+/// Whether getting at the bytes of a reference takes more than a look.
+fn takes_work(media: &MediaRef) -> bool {
+    match &media.data {
+        Some(data) if !data.is_empty() => media
+            .mime_type
+            .as_deref()
+            .is_none_or(|said| said == pixels::RAW_RGBA),
+        Some(_) | None => media
+            .uri
+            .get(..5)
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")),
+    }
 }
 
 /// The bytes that a reference carries, in `data` or in a `data:` address. Raw pixels become a PNG.
@@ -178,5 +212,28 @@ mod tests {
     fn an_address_names_an_asset(#[case] uri: &str, #[case] names: bool) {
         let expected = names.then(|| "01890000-0000-7000-8000-000000000001".to_owned());
         assert_eq!(named_asset(&media(uri)), expected);
+    }
+
+    #[tokio::test]
+    async fn pixels_are_worked_on_beside_the_threads_that_serve_everybody() {
+        let side = |side: i64| side.into();
+        let raw = MediaRef {
+            kind: "image".to_owned(),
+            data: Some(vec![7; 4 * 1024 * 1024].into()),
+            mime_type: Some(pixels::RAW_RGBA.to_owned()),
+            extra: [
+                ("width".to_owned(), side(1024)),
+                ("height".to_owned(), side(1024)),
+            ]
+            .into_iter()
+            .collect(),
+            ..MediaRef::default()
+        };
+        let tasks = Tasks::new();
+        let mut all = Box::pin(all(&tasks, vec![Some(raw), None]));
+        assert!(futures_util::poll!(&mut all).is_pending(), "this thread did it");
+        let found = all.await.unwrap();
+        assert_eq!(found[0].as_ref().unwrap().stated.as_deref(), Some("image/png"));
+        assert!(found[1].is_none());
     }
 }

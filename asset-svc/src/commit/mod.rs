@@ -106,10 +106,12 @@ impl Committer {
         let leaves = collect::collect(&artifact.outputs)?;
         let named = index::named(&self.rows, caller, &leaves).await?;
         let has_media = !leaves.is_empty();
+        let inlined = self.inlined(&leaves, &filled, &named).await?;
         let mut places: Vec<Place> = leaves
             .into_iter()
-            .filter_map(|leaf| {
-                let content = content(&leaf, &filled, &named)?;
+            .zip(inlined)
+            .filter_map(|(leaf, inlined)| {
+                let content = content(&leaf, inlined, &filled, &named)?;
                 let collect::Leaf {
                     handle,
                     element,
@@ -135,19 +137,44 @@ impl Committer {
     }
 }
 
+impl Committer {
+    /// The bytes that the media carry which have no asset.
+    async fn inlined(
+        &self,
+        leaves: &[collect::Leaf],
+        filled: &index::Filled,
+        named: &index::Named,
+    ) -> Result<Vec<Option<inline::Inline>>, Error> {
+        let known = |leaf: &collect::Leaf| {
+            filled.get(&leaf.handle, leaf.element).is_some()
+                || inline::named_asset(&leaf.media).is_some_and(|id| named.contains_key(&id))
+        };
+        let wanted = leaves
+            .iter()
+            .map(|leaf| (!known(leaf)).then(|| leaf.media.clone()));
+        let wanted: Vec<Option<MediaRef>> = wanted.collect();
+        inline::all(self.blobs.tasks(), wanted).await
+    }
+}
+
 fn in_place(row: &Model, handle: &str, element: i32) -> bool {
     row.slot_handle.as_deref() == Some(handle) && row.slot_element == Some(element)
 }
 
 /// What stands in the place of a medium; `None` when there is nothing to be saved.
-fn content(leaf: &collect::Leaf, filled: &index::Filled, named: &index::Named) -> Option<Content> {
+fn content(
+    leaf: &collect::Leaf,
+    inlined: Option<inline::Inline>,
+    filled: &index::Filled,
+    named: &index::Named,
+) -> Option<Content> {
     if let Some(row) = filled.get(&leaf.handle, leaf.element) {
         return Some(Content::Filled(Box::new(row)));
     }
     if let Some(row) = inline::named_asset(&leaf.media).and_then(|id| named.get(&id).cloned()) {
         return Some(Content::Named(Box::new(row)));
     }
-    let found = inline::inline(&leaf.media).map(Content::Bytes);
+    let found = inlined.map(Content::Bytes);
     if found.is_none() {
         let scheme = leaf
             .media

@@ -42,11 +42,12 @@ pub fn bypass(graph: HydratedGraph) -> HydratedGraph {
             .filter_map(&mut take)
             .filter(|edge| !edge.control && edge.source != node.id && !is_back_edge(edge, node))
             .collect();
+        let mut choices = Choices::new(node, &incoming, &by_id);
         for at in leaving {
             let Some(edge) = edges.get_mut(at).and_then(Option::take) else {
                 continue;
             };
-            let Some(edge) = reroute(edge, node, &incoming, &by_id) else {
+            let Some(edge) = choices.reroute(edge) else {
                 continue;
             };
             if let Some(source) = by_id.get(&*edge.source).filter(|source| source.bypassed) {
@@ -63,39 +64,73 @@ pub fn bypass(graph: HydratedGraph) -> HydratedGraph {
     HydratedGraph { nodes, edges }
 }
 
-/// The edge with the source that stands in for the bypassed node; `None` when nothing fits.
-fn reroute(edge: Edge, node: &Node, incoming: &[Edge], by_id: &HashMap<&str, &Node>) -> Option<Edge> {
-    if edge.control {
-        return None;
-    }
-    let find = |id: &str| by_id.get(id).copied();
-    let target_type = find(&edge.target)
-        .and_then(|target| target.inputs.get(&*edge.target_handle))
-        .cloned();
-    let own_type = node.outputs.get(&*edge.source_handle).cloned();
-    let fits = |candidate: &Edge, wanted: &Option<Arc<str>>| {
-        let offered =
-            find(&candidate.source).and_then(|source| source.outputs.get(&*candidate.source_handle));
-        match (offered, wanted) {
-            (Some(offered), Some(wanted)) => compatible(offered, wanted),
-            _ => true,
+/// What stands in for a bypassed node, worked out once for each pair of types that an edge which leaves it connects: a node
+/// may have many edges on both sides.
+struct Choices<'a> {
+    node: &'a Node,
+    incoming: &'a [Edge],
+    by_id: &'a HashMap<&'a str, &'a Node>,
+    known: HashMap<(Option<Arc<str>>, Option<Arc<str>>), Choice<'a>>,
+}
+/// Edges that may stand in: the first one, and the first of each input.
+struct Choice<'a> {
+    first: Option<&'a Edge>,
+    by_input: HashMap<&'a str, &'a Edge>,
+}
+impl<'a> Choices<'a> {
+    fn new(node: &'a Node, incoming: &'a [Edge], by_id: &'a HashMap<&'a str, &'a Node>) -> Self {
+        Self {
+            node,
+            incoming,
+            by_id,
+            known: HashMap::new(),
         }
-    };
-    let mut candidates: Vec<&Edge> = incoming
-        .iter()
-        .filter(|candidate| fits(candidate, &target_type))
-        .collect();
-    if candidates.iter().any(|candidate| fits(candidate, &own_type)) {
-        candidates.retain(|candidate| fits(candidate, &own_type));
     }
-    let same_name = candidates
-        .iter()
-        .find(|candidate| candidate.target_handle == edge.source_handle);
-    let chosen = same_name.or_else(|| candidates.first())?;
-    let (source, source_handle) = (Arc::clone(&chosen.source), Arc::clone(&chosen.source_handle));
-    Some(Edge {
-        source,
-        source_handle,
-        ..edge
-    })
+    /// The edge with the source that stands in for the node; `None` when nothing fits.
+    fn reroute(&mut self, edge: Edge) -> Option<Edge> {
+        if edge.control {
+            return None;
+        }
+        let target = self.by_id.get(&*edge.target);
+        let target_type = target.and_then(|target| target.inputs.get(&*edge.target_handle));
+        let own_type = self.node.outputs.get(&*edge.source_handle);
+        let types = (target_type.cloned(), own_type.cloned());
+        if !self.known.contains_key(&types) {
+            let choice = self.choice(types.0.as_deref(), types.1.as_deref());
+            self.known.insert(types.clone(), choice);
+        }
+        let choice = self.known.get(&types)?;
+        let same_name = choice.by_input.get(&*edge.source_handle).copied();
+        let chosen = same_name.or(choice.first)?;
+        let (source, source_handle) = (Arc::clone(&chosen.source), Arc::clone(&chosen.source_handle));
+        Some(Edge {
+            source,
+            source_handle,
+            ..edge
+        })
+    }
+    /// Those that fit the consumer; of them, if there are any, those that fit the node's own output.
+    fn choice(&self, target_type: Option<&str>, own_type: Option<&str>) -> Choice<'a> {
+        let fits = |candidate: &Edge, wanted: Option<&str>| {
+            let source = self.by_id.get(&*candidate.source);
+            let offered = source.and_then(|source| source.outputs.get(&*candidate.source_handle));
+            match (offered, wanted) {
+                (Some(offered), Some(wanted)) => compatible(offered, wanted),
+                _ => true,
+            }
+        };
+        let all = self.incoming.iter();
+        let mut candidates: Vec<&Edge> = all.filter(|candidate| fits(candidate, target_type)).collect();
+        if candidates.iter().any(|candidate| fits(candidate, own_type)) {
+            candidates.retain(|candidate| fits(candidate, own_type));
+        }
+        let mut by_input = HashMap::with_capacity(candidates.len());
+        for candidate in &candidates {
+            by_input.entry(&*candidate.target_handle).or_insert(*candidate);
+        }
+        Choice {
+            first: candidates.first().copied(),
+            by_input,
+        }
+    }
 }

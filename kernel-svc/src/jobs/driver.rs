@@ -247,6 +247,7 @@ impl Jobs {
             cancel_grace: self.settings.cancel_grace,
             // The node that waits for an inner run holds its own run anyway.
             longest_wait: (depth == 0).then_some(self.settings.longest_wait),
+            finalize_limit: self.settings.finalize_limit,
             clock: self.clock.clone(),
             ..Default::default()
         }

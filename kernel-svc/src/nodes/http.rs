@@ -1,5 +1,7 @@
 //! Requests to addresses that a workflow names, through the guarded client.
 
+mod auth;
+
 use atelier_common::egress::Outgoing;
 use atelier_proto::value::{Map, MediaRef, Value, from_json};
 use bytes::Bytes;
@@ -94,10 +96,19 @@ fn request(args: Args<'_>, method: Method, body: Option<Bytes>) -> Result<Outgoi
     if url.is_empty() {
         return Err(missing("url", "an address is needed"));
     }
+    let mut headers = headers(args)?;
+    if let Some(auth) = auth::header(&args.value("auth"))? {
+        // Two would be a guess at which of them is meant.
+        if headers.contains_key(header::AUTHORIZATION) {
+            let text = "the inputs `auth` and `headers` both say who asks";
+            return Err(NodeError::new(text).code("input.value"));
+        }
+        headers.insert(header::AUTHORIZATION, auth);
+    }
     Ok(Outgoing {
         method,
         url,
-        headers: headers(args)?,
+        headers,
         body,
     })
 }

@@ -13,6 +13,8 @@ pub struct Activity {
     busy: AtomicI64,
     /// Inputs from outside that may still bring something.
     open: AtomicI64,
+    /// Nodes whose code runs elsewhere: it may give something out at any time, or wait like everybody else.
+    outside: AtomicI64,
     wakes: AtomicU64,
     idle: Notify,
 }
@@ -38,13 +40,27 @@ impl Activity {
             self.idle.notify_one();
         }
     }
+    /// Somebody outside of the run works for a node, as far as the run knows.
+    pub fn go_outside(&self) {
+        self.outside.fetch_add(1, Ordering::SeqCst);
+    }
+    /// Nobody does any more.
+    pub fn come_back(&self) {
+        if self.outside.fetch_sub(1, Ordering::SeqCst) == 1 && self.is_idle() {
+            self.idle.notify_one();
+        }
+    }
+    /// Whether something may come from code that runs elsewhere.
+    pub fn waits_outside(&self) -> bool {
+        self.outside.load(Ordering::SeqCst) > 0
+    }
     /// Whether nobody is busy.
     pub fn is_idle(&self) -> bool {
         self.busy.load(Ordering::SeqCst) <= 0
     }
     /// Whether nobody is busy and nothing can come from outside.
     pub fn is_stuck(&self) -> bool {
-        self.busy.load(Ordering::SeqCst) <= 0 && self.open.load(Ordering::SeqCst) <= 0
+        self.is_idle() && self.open.load(Ordering::SeqCst) <= 0 && !self.waits_outside()
     }
     /// How often anybody was woken; unchanged means that nothing happened in between.
     pub fn wakes(&self) -> u64 {

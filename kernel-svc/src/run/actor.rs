@@ -1,13 +1,8 @@
 //! The running instance of one node: chooses the mode, tells the outside how it fares, and cleans up.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, PoisonError, atomic::Ordering},
-};
+use std::sync::{Arc, PoisonError, atomic::Ordering};
 
 use atelier_proto::{kernel::v1::NodeStatus, value::Map};
-use futures_util::FutureExt;
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -166,12 +161,8 @@ impl Actor {
         }
     }
     async fn finalize(&mut self) {
-        let ending = AssertUnwindSafe(self.exec.finalize(&self.ctx)).catch_unwind();
-        tokio::pin!(ending);
-        // A cancel may come while it goes on.
-        if self.cancel.run_until_cancelled(&mut ending).await.is_none() {
-            let _ = timeout(self.core.options.cancel_grace, ending).await;
-        }
+        let code = self.exec.finalize(&self.ctx);
+        Box::pin(self.core.clean_up(&self.node, &self.cancel, code)).await;
     }
     async fn end(&mut self, outcome: Result<(), NodeError>) -> Outcome {
         let Err(error) = outcome else {

@@ -5,9 +5,12 @@
 //! counts too, and beyond the budget every inbox may hold one value, so that a run always moves on. Every inbox reserves in small
 //! portions, so that nodes which have nothing to do with each other rarely touch a common counter.
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering},
+    },
 };
 
 use atelier_proto::value::Value;
@@ -24,6 +27,8 @@ const PORTION: i64 = 16 * 1024;
 /// How far a run may go beyond its budget when nobody can go on otherwise, for instance because a node gathers
 /// more than the budget: times the budget.
 const STRETCH: i64 = 4;
+/// Values that may get room before a larger one which waited longer.
+const MAX_PASSED: usize = 64;
 
 /// How deep a value is looked into to estimate its size.
 const DEPTH: usize = 16;
@@ -90,10 +95,9 @@ pub(crate) struct Budget {
     /// What was asked for; one value must not take more.
     most: i64,
     portion: i64,
-    /// Producers that wait, and the number of their waking.
+    /// Producers that wait, the longest first, and how many they are.
+    waiting: Mutex<VecDeque<Arc<Waiter>>>,
     blocked: AtomicUsize,
-    waking: Mutex<u64>,
-    freed: Notify,
     activity: Arc<Activity>,
 }
 impl Budget {
@@ -106,9 +110,8 @@ impl Budget {
             limit: AtomicI64::new(i64::MAX),
             most,
             portion: (most / 16 / inboxes).clamp(1, PORTION),
+            waiting: Mutex::default(),
             blocked: AtomicUsize::new(0),
-            waking: Mutex::new(0),
-            freed: Notify::new(),
             activity,
         }
     }
@@ -120,23 +123,38 @@ impl Budget {
     pub fn enforce(&self) {
         self.limit.store(self.most, Ordering::SeqCst);
     }
-    fn lock(&self) -> MutexGuard<'_, u64> {
-        self.waking.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Arc<Waiter>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
     fn fits(&self, bytes: i64) -> bool {
         let used = self.used.load(Ordering::SeqCst);
         used.saturating_add(bytes) <= self.limit.load(Ordering::SeqCst)
     }
+    /// Wakes those producers for which there is room, the longest waiting first. Each has its room from then on.
     fn wake(&self) {
-        if self.blocked.load(Ordering::SeqCst) == 0 {
-            return;
+        if self.is_short() {
+            self.wake_in(&mut self.lock());
         }
-        let mut waking = self.lock();
-        for _ in 0..self.blocked.swap(0, Ordering::SeqCst) {
-            self.activity.begin();
+    }
+    fn wake_in(&self, waiting: &mut VecDeque<Arc<Waiter>>) {
+        let mut at = 0;
+        while let Some(waiter) = waiting.get(at) {
+            let own = waiter.account.has_own_room(waiter.wanted);
+            // A value for which there is no room lets smaller ones pass, but not for ever.
+            if own || ((at == 0 || may_pass(waiting)) && self.fits(waiter.wanted)) {
+                waiter.account.add(waiter.bytes);
+                waiter.granted.store(true, Ordering::Relaxed);
+                self.blocked.fetch_sub(1, Ordering::SeqCst);
+                self.activity.begin();
+                waiter.woken.notify_one();
+                waiting.remove(at);
+                if let Some(first) = waiting.front().filter(|_| at > 0 && !own) {
+                    first.passed.fetch_add(1, Ordering::Relaxed);
+                }
+            } else {
+                at += 1;
+            }
         }
-        *waking += 1;
-        self.freed.notify_waiters();
     }
     /// Whether producers wait for room.
     pub fn is_short(&self) -> bool {
@@ -151,7 +169,12 @@ impl Budget {
             return false;
         }
         self.limit.store(more, Ordering::SeqCst);
-        self.wake();
+        let mut waiting = self.lock();
+        // Nobody moves: whoever fits may pass.
+        if let Some(first) = waiting.front() {
+            first.passed.store(0, Ordering::Relaxed);
+        }
+        self.wake_in(&mut waiting);
         true
     }
     /// What happened, when the run cannot go on with what it may have.
@@ -189,36 +212,58 @@ impl Account {
     pub async fn hold(self: &Arc<Self>, bytes: i64) -> Hold {
         let bytes = bytes.saturating_add(ENVELOPE);
         let wanted = bytes.min(self.budget.most);
-        while !self.has_room(wanted) {
-            let freed = self.budget.freed.notified();
-            tokio::pin!(freed);
-            let _blocked = {
-                let waking = self.budget.lock();
-                // Counted before the last look, so that whoever frees something after it sees this waiter.
-                self.budget.blocked.fetch_add(1, Ordering::SeqCst);
-                if self.has_room(wanted) {
-                    self.budget.blocked.fetch_sub(1, Ordering::SeqCst);
-                    break;
-                }
-                freed.as_mut().enable();
+        let waiting = if self.has_room(wanted, None) {
+            None
+        } else {
+            let mut line = self.budget.lock();
+            // Counted before the last look, so that whoever frees something after it sees this waiter.
+            self.budget.blocked.fetch_add(1, Ordering::SeqCst);
+            if self.has_room(wanted, Some(&line)) {
+                self.budget.blocked.fetch_sub(1, Ordering::SeqCst);
+                None
+            } else {
+                let waiter = Arc::new(Waiter {
+                    account: Arc::clone(self),
+                    wanted,
+                    bytes,
+                    woken: Notify::new(),
+                    granted: AtomicBool::new(false),
+                    passed: AtomicUsize::new(0),
+                });
+                line.push_back(Arc::clone(&waiter));
                 self.budget.activity.end();
-                Blocked {
-                    budget: &self.budget,
-                    waking: *waking,
-                }
-            };
-            freed.await;
+                Some(Waiting { waiter, done: false })
+            }
+        };
+        match waiting {
+            None => self.add(bytes),
+            // Whoever wakes it has taken the room on its behalf.
+            Some(mut waiting) => {
+                waiting.waiter.woken.notified().await;
+                waiting.done = true;
+            }
         }
-        self.add(bytes);
         Hold(Some((Arc::clone(self), bytes)))
+    }
+    /// Whether a value that comes now need not wait. One that needs room in the budget waits behind those that do.
+    fn has_room(&self, bytes: i64, line: Option<&VecDeque<Arc<Waiter>>>) -> bool {
+        let first = || match line {
+            None => !self.budget.is_short(),
+            Some(line) => {
+                if let Some(first) = line.front() {
+                    first.passed.fetch_add(1, Ordering::Relaxed);
+                }
+                may_pass(line)
+            }
+        };
+        self.has_own_room(bytes) || (self.budget.fits(bytes) && first())
     }
     /// An inbox that holds nothing always takes one value: else producers at the beginning of a run could use the
     /// whole budget up, and nothing that they sent could move on.
-    fn has_room(&self, bytes: i64) -> bool {
+    fn has_own_room(&self, bytes: i64) -> bool {
         let own = self.own.load(Ordering::SeqCst);
         own <= 0
             || own.saturating_add(bytes) <= self.reserved.load(Ordering::SeqCst)
-            || self.budget.fits(bytes)
             || self.free.load(Ordering::SeqCst)
     }
     fn add(&self, bytes: i64) {
@@ -280,99 +325,50 @@ impl Drop for Hold {
     }
 }
 
-/// A producer waits; given up early it is busy again.
-struct Blocked<'a> {
-    budget: &'a Budget,
-    waking: u64,
+/// Whether the one that waits longest may be passed once more.
+fn may_pass(line: &VecDeque<Arc<Waiter>>) -> bool {
+    let passed = |first: &Arc<Waiter>| first.passed.load(Ordering::Relaxed);
+    line.front().map_or(0, passed) < MAX_PASSED
 }
-impl Drop for Blocked<'_> {
+
+/// A producer that waits for room.
+#[derive(Debug)]
+struct Waiter {
+    account: Arc<Account>,
+    wanted: i64,
+    bytes: i64,
+    woken: Notify,
+    /// It has its room; set under the lock of the line.
+    granted: AtomicBool,
+    /// How often others got room first while it was the first in line.
+    passed: AtomicUsize,
+}
+/// A producer waits; given up early it is busy again, and its room is the next one's.
+struct Waiting {
+    waiter: Arc<Waiter>,
+    /// It has taken its room.
+    done: bool,
+}
+impl Drop for Waiting {
     fn drop(&mut self) {
-        let waking = self.budget.lock();
-        if *waking == self.waking && self.budget.is_short() {
-            self.budget.blocked.fetch_sub(1, Ordering::SeqCst);
-            self.budget.activity.begin();
+        if self.done {
+            return;
         }
+        let budget = &self.waiter.account.budget;
+        let mut line = budget.lock();
+        let before = line.len();
+        line.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+        if line.len() < before {
+            budget.blocked.fetch_sub(1, Ordering::SeqCst);
+            budget.activity.begin();
+        }
+        if self.waiter.granted.load(Ordering::Relaxed) {
+            self.waiter.account.give_back(self.waiter.bytes);
+        }
+        // Those behind it may have waited for its sake.
+        budget.wake_in(&mut line);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use atelier_proto::value::Map;
-
-    use super::*;
-
-    fn budget(most: usize) -> (Arc<Budget>, Arc<Account>, Arc<Activity>) {
-        let activity = Arc::new(Activity::default());
-        let budget = Arc::new(Budget::new(most, 1, Arc::clone(&activity)));
-        budget.enforce();
-        let account = Arc::new(Account::new(Arc::clone(&budget)));
-        (budget, account, activity)
-    }
-
-    #[test]
-    fn sizes_are_estimated_in_constant_time() {
-        assert!(weigh(&Value::from("x".repeat(1_000))) >= 1_000);
-        let numbers = Value::list((0..1_000_i64).map(Value::from).collect());
-        assert!((10_000..40_000).contains(&weigh(&numbers)), "{}", weigh(&numbers));
-        let deep = (0..10_000).fold(Value::Null, |inner, _| Value::list(vec![inner]));
-        assert!(weigh(&deep) > 0);
-        // Dropped level by level: nested lists are dropped recursively.
-        let mut left = Some(deep);
-        while let Some(Value::List(inner)) = left {
-            left = Arc::try_unwrap(inner).ok().and_then(|mut inner| inner.pop());
-        }
-        let mut wide = Map::new();
-        for at in 0..5_000 {
-            wide.insert(format!("key{at:05}"), Value::list(vec![at.into(); 10]));
-        }
-        let estimated = weigh(&Value::map(wide));
-        assert!((500_000..2_500_000).contains(&estimated), "{estimated}");
-    }
-    #[tokio::test]
-    async fn producers_wait_until_something_is_dropped() {
-        let (budget, account, activity) = budget(10_000);
-        activity.begin();
-        let first = account.hold(8_000).await;
-        let copy = first.clone();
-        {
-            let second = account.hold(8_000);
-            tokio::pin!(second);
-            assert!(futures_util::poll!(&mut second).is_pending());
-            assert!(activity.is_stuck() && budget.is_short());
-            drop(copy);
-            assert!(
-                futures_util::poll!(&mut second).is_pending(),
-                "a copy holds nothing"
-            );
-            drop(first);
-            assert!(!activity.is_stuck());
-            drop(second.await);
-        }
-        assert!(!budget.is_short());
-        let _first = account.hold(9_000).await;
-        {
-            let given_up = account.hold(8_000);
-            tokio::pin!(given_up);
-            assert!(futures_util::poll!(&mut given_up).is_pending());
-        }
-        assert!(!activity.is_stuck() && !budget.is_short());
-    }
-    #[tokio::test]
-    async fn a_budget_stretches_so_far_and_no_farther() {
-        let (budget, account, _) = budget(10_000);
-        let mut held = Vec::new();
-        loop {
-            let next = account.hold(1_000);
-            tokio::pin!(next);
-            match futures_util::poll!(&mut next) {
-                std::task::Poll::Ready(hold) => held.push(hold),
-                std::task::Poll::Pending if budget.stretch() => held.push(next.await),
-                std::task::Poll::Pending => break,
-            }
-        }
-        assert!((30..=40).contains(&held.len()), "{}", held.len());
-        assert!(!budget.stretch(), "nobody waits any more");
-        account.free();
-        drop(account.hold(1_000).await);
-    }
-}
+mod tests;

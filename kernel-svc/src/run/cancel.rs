@@ -38,6 +38,23 @@ pub(crate) async fn call<T>(
     }
 }
 
+/// Lets node code clean up: for so long, or for the grace period once the run is cancelled. A panic is swallowed. False: it
+/// took longer, and was dropped.
+pub(crate) async fn clean_up(
+    cancel: &CancellationToken,
+    (limit, grace): (Duration, Duration),
+    code: impl Future<Output = ()>,
+) -> bool {
+    let code = AssertUnwindSafe(code).catch_unwind();
+    tokio::pin!(code);
+    // A cancel may come while it goes on.
+    match timeout(limit, cancel.run_until_cancelled(&mut code)).await {
+        Ok(Some(_)) => true,
+        Ok(None) => timeout(grace, code).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
 /// How long code may keep its thread before it is warned about. Other nodes run on the same few threads.
 const LONGEST_POLL: Duration = Duration::from_secs(1);
 

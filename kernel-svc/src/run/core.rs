@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     activity::Activity,
     budget::{Budget, weigh},
+    cancel::clean_up,
     events::EventQueue,
     inbox::{Envelope, Inbox, Item},
     journal::Journal,
@@ -123,6 +124,24 @@ impl Core {
             note,
         }))
         .await;
+    }
+    /// Lets the code of a node clean up, within its limit.
+    pub async fn clean_up(
+        &self,
+        node: &PlanNode,
+        cancel: &CancellationToken,
+        code: impl Future<Output = ()>,
+    ) {
+        let limits = (self.options.finalize_limit, self.options.cancel_grace);
+        if !clean_up(cancel, limits, code).await {
+            let (node_id, node_type) = (&node.label.id, &node.label.node_type);
+            tracing::warn!(%node_id, %node_type, "a node did not finish cleaning up and was left");
+            self.warn(
+                node,
+                "the node did not finish cleaning up and was left".to_owned(),
+            )
+            .await;
+        }
     }
     /// Events for a node; nothing is ever sent to one that is no trigger.
     pub fn queue(&self, node: &Arc<str>) -> Arc<EventQueue> {

@@ -2,12 +2,15 @@
 //! open.
 //!
 //! Every operation takes constant time in the number of values. One consumer, the node's actor; any number of
-//! producers. Full means that the producer waits; closing the inbox or releasing its back-pressure frees all
+//! producers. Full means that the producer waits in line for a place; closing the inbox or releasing its back-pressure frees all
 //! of them.
 
 use std::{
     collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use atelier_proto::value::Value;
@@ -74,14 +77,27 @@ struct Handle {
     seen: bool,
     open: usize,
     limit: Option<usize>,
+    /// Producers that wait, the longest first.
+    waiting: VecDeque<Arc<Waiter>>,
+    /// Places that are kept for producers which were woken.
+    granted: usize,
 }
 impl Handle {
     fn is_full(&self) -> bool {
-        self.limit.is_some_and(|limit| self.values >= limit)
+        self.limit
+            .is_some_and(|limit| self.values + self.granted >= limit)
     }
     fn is_done(&self) -> bool {
         self.open == 0 && self.queue.is_empty()
     }
+}
+
+/// A producer that waits for a place.
+#[derive(Debug, Default)]
+struct Waiter {
+    woken: Notify,
+    /// It has a place; changed under the lock of the inbox only.
+    granted: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -96,9 +112,6 @@ struct State {
     quiet: bool,
     /// The consumer waits.
     parked: bool,
-    /// Producers that wait, and the number of their waking.
-    blocked: usize,
-    waking: u64,
 }
 
 /// The inbox of a node.
@@ -106,7 +119,6 @@ struct State {
 pub(crate) struct Inbox {
     state: Mutex<State>,
     consumer: Notify,
-    producers: Notify,
     activity: Arc<Activity>,
     account: Arc<Account>,
 }
@@ -127,7 +139,6 @@ impl Inbox {
         Self {
             state,
             consumer: Notify::new(),
-            producers: Notify::new(),
             activity,
             account: Arc::new(Account::new(budget)),
         }
@@ -149,13 +160,25 @@ impl Inbox {
             self.consumer.notify_one();
         }
     }
-    fn wake_producers(&self, state: &mut State) {
-        if state.blocked > 0 {
-            for _ in 0..std::mem::take(&mut state.blocked) {
-                self.activity.begin();
-            }
-            state.waking += 1;
-            self.producers.notify_waiters();
+    /// Wakes as many producers of an input as there are places, the longest waiting first. Each has its place from then on,
+    /// so that nobody who comes later takes it.
+    fn wake_producers(&self, state: &mut State, handle: usize) {
+        let free = state.closed || state.released;
+        let Some(queue) = state.handles.get_mut(handle) else {
+            return;
+        };
+        while (free || !queue.is_full())
+            && let Some(waiter) = queue.waiting.pop_front()
+        {
+            queue.granted += 1;
+            waiter.granted.store(true, Ordering::Relaxed);
+            self.activity.begin();
+            waiter.woken.notify_one();
+        }
+    }
+    fn wake_all_producers(&self, state: &mut State) {
+        for handle in 0..state.handles.len() {
+            self.wake_producers(state, handle);
         }
     }
 
@@ -169,41 +192,44 @@ impl Inbox {
     /// The same for a value whose size is known; waits for room in the budget of the run as well.
     pub async fn put_weighed(&self, handle: usize, mut envelope: Envelope, bytes: i64) -> bool {
         envelope.hold = self.account.hold(bytes).await;
-        loop {
-            let woken = self.producers.notified();
-            tokio::pin!(woken);
-            let _blocked = {
-                let mut state = self.lock();
-                envelope = match self.try_put(&mut state, handle, envelope) {
-                    Ok(stored) => return stored,
-                    Err(envelope) => envelope,
-                };
-                woken.as_mut().enable();
-                state.blocked += 1;
-                self.activity.end();
-                Blocked {
-                    inbox: self,
-                    waking: state.waking,
-                }
+        let mut waiting = {
+            let mut state = self.lock();
+            let (closed, released) = (state.closed, state.released);
+            let Some(queue) = state.handles.get_mut(handle).filter(|_| !closed) else {
+                return false;
             };
-            woken.await;
-        }
-    }
-    fn try_put(&self, state: &mut State, handle: usize, envelope: Envelope) -> Result<bool, Envelope> {
-        if state.closed {
-            return Ok(false);
-        }
-        let released = state.released;
-        let Some(queue) = state.handles.get_mut(handle) else {
-            return Ok(false);
+            // Whoever waits comes first.
+            if released || (!queue.is_full() && queue.waiting.is_empty()) {
+                self.store(&mut state, handle, envelope);
+                return true;
+            }
+            let waiter = Arc::new(Waiter::default());
+            queue.waiting.push_back(Arc::clone(&waiter));
+            self.activity.end();
+            Waiting {
+                inbox: self,
+                handle,
+                waiter,
+                done: false,
+            }
         };
-        if queue.is_full() && !released {
-            return Err(envelope);
+        waiting.waiter.woken.notified().await;
+        let mut state = self.lock();
+        waiting.use_place(&mut state);
+        waiting.done = true;
+        let closed = state.closed;
+        if !closed {
+            self.store(&mut state, handle, envelope);
         }
-        queue.values += 1;
-        queue.seen = true;
+        drop(state);
+        !closed
+    }
+    fn store(&self, state: &mut State, handle: usize, envelope: Envelope) {
+        if let Some(queue) = state.handles.get_mut(handle) {
+            queue.values += 1;
+            queue.seen = true;
+        }
         self.push(state, handle, Item::Value(envelope));
-        Ok(true)
     }
     fn push(&self, state: &mut State, handle: usize, item: Item) {
         let number = state.number;
@@ -248,7 +274,7 @@ impl Inbox {
         };
         if matches!(item, Item::Value(_)) {
             queue.values -= 1;
-            self.wake_producers(state);
+            self.wake_producers(state, handle);
         }
         Taken::Item(handle, item)
     }
@@ -342,7 +368,7 @@ impl Inbox {
             let mut state = self.lock();
             state.closed = true;
             self.wake_consumer(&mut state);
-            self.wake_producers(&mut state);
+            self.wake_all_producers(&mut state);
         }
         self.account.free();
     }
@@ -351,20 +377,20 @@ impl Inbox {
         {
             let mut state = self.lock();
             state.released = true;
-            self.wake_producers(&mut state);
+            self.wake_all_producers(&mut state);
         }
         self.account.free();
     }
     /// Doubles the room of full inputs for whose sake producers wait; false when nobody waits.
     pub fn make_room(&self) -> bool {
         let mut state = self.lock();
-        if state.blocked == 0 {
+        if state.handles.iter().all(|handle| handle.waiting.is_empty()) {
             return false;
         }
         for handle in state.handles.iter_mut().filter(|handle| handle.is_full()) {
             handle.limit = handle.limit.map(|limit| limit.saturating_mul(2));
         }
-        self.wake_producers(&mut state);
+        self.wake_all_producers(&mut state);
         true
     }
 }
@@ -415,17 +441,41 @@ impl Drop for Parked<'_> {
         }
     }
 }
-/// A producer waits; given up early it is busy again.
-struct Blocked<'a> {
+/// A producer waits; given up early it is busy again, and its place is the next one's.
+struct Waiting<'a> {
     inbox: &'a Inbox,
-    waking: u64,
+    handle: usize,
+    waiter: Arc<Waiter>,
+    /// It has taken its place.
+    done: bool,
 }
-impl Drop for Blocked<'_> {
+impl Waiting<'_> {
+    /// Takes the place that it was given: from then on there is nothing to give up.
+    fn use_place(&self, state: &mut State) {
+        if self.waiter.granted.swap(false, Ordering::Relaxed)
+            && let Some(queue) = state.handles.get_mut(self.handle)
+        {
+            queue.granted = queue.granted.saturating_sub(1);
+        }
+    }
+}
+impl Drop for Waiting<'_> {
     fn drop(&mut self) {
+        if self.done {
+            return;
+        }
         let mut state = self.inbox.lock();
-        if state.waking == self.waking && state.blocked > 0 {
-            state.blocked -= 1;
+        let Some(queue) = state.handles.get_mut(self.handle) else {
+            return;
+        };
+        let before = queue.waiting.len();
+        queue.waiting.retain(|other| !Arc::ptr_eq(other, &self.waiter));
+        if queue.waiting.len() < before {
             self.inbox.activity.begin();
+        }
+        if self.waiter.granted.load(Ordering::Relaxed) {
+            self.use_place(&mut state);
+            self.inbox.wake_producers(&mut state, self.handle);
         }
     }
 }

@@ -19,6 +19,9 @@ pub struct RunOptions {
     pub byte_budget: usize,
     /// How long running node code may go on after a cancel before it is dropped. Default 5 seconds.
     pub cancel_grace: Duration,
+    /// How long the code of a node may take to clean up when it is over, before it is dropped with a warning; that of a
+    /// cancelled run has the grace period. Default 30 seconds.
+    pub finalize_limit: Duration,
     /// Keys for which an input may hold values that cannot be used yet. Default 10,000.
     pub max_pending_keys: usize,
     /// Values that an input may hold for one key. Default 10,000.
@@ -53,6 +56,7 @@ impl Default for RunOptions {
             buffer_limit: None,
             byte_budget: 256 * 1024 * 1024,
             cancel_grace: Duration::from_secs(5),
+            finalize_limit: Duration::from_secs(30),
             max_pending_keys: 10_000,
             max_pending_messages_per_key: 10_000,
             stall_timeout: Duration::from_secs(10),

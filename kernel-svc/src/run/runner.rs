@@ -234,7 +234,7 @@ async fn execute(spec: RunSpec, shared: &Shared) -> RunResult {
         if error.is_some() {
             run.core.flush_edges(&run.core.left_edges()).await;
         }
-        build::finalize(actors, externals).await;
+        build::finalize(&run.core, actors, externals).await;
         return match error.filter(|_| !cancel.is_cancelled()) {
             Some((code, text)) => failed(code, text),
             None => RunResult::of(JobStatus::Cancelled),
@@ -283,6 +283,14 @@ impl Run {
         let mut stopping = false;
         let mut stall: Option<(Instant, u64)> = None;
         let core = Arc::clone(&self.core);
+        // Producers that wait for room get some, also while inputs are open: who pushes may be one of them.
+        // Loops whose body brings nothing back end their iterations, before anything is called stuck.
+        let limited = core.options.buffer_limit.is_some();
+        let moves = || {
+            core.budget.stretch()
+                || (limited && core.inboxes.iter().any(|inbox| inbox.make_room()))
+                || (core.activity.is_stuck() && core.end_a_loop())
+        };
         while !tasks.is_empty() {
             tokio::select! {
                 Some(ended) = tasks.join_next() => self.ended(ended),
@@ -291,25 +299,21 @@ impl Run {
                     core.inboxes.iter().for_each(|inbox| inbox.close());
                 }
                 () = core.activity.idle(), if !stopping => {
-                    // Producers that wait for room get some, also while inputs are open: who pushes may be one of them.
-                    // Loops whose body brings nothing back end their iterations, before anything is called stuck.
-                    let limited = core.options.buffer_limit.is_some();
-                    let moves = || {
-                        core.budget.stretch()
-                            || (limited && core.inboxes.iter().any(|inbox| inbox.make_room()))
-                            || (core.activity.is_stuck() && core.end_a_loop())
-                    };
-                    if core.activity.is_idle()
-                        && !moves()
-                        && (core.activity.is_stuck() || core.budget.is_short())
-                    {
+                    // Code outside works, or waits for what cannot come without room: which of the two, time tells.
+                    let outside = core.activity.waits_outside();
+                    let stuck = || !moves() && (core.activity.is_stuck() || core.budget.is_short());
+                    if core.activity.is_idle() && (outside || stuck()) {
                         stall = Some((Instant::now() + core.options.stall_timeout, core.activity.wakes()));
                     }
                 }
                 () = due(stall), if stall.is_some() && !stopping => {
                     let still = stall.take().is_some_and(|(_, wakes)| wakes == core.activity.wakes());
                     let short = core.activity.is_idle() && core.budget.is_short();
-                    if still && (short || core.activity.is_stuck()) {
+                    if core.activity.waits_outside() {
+                        if still && core.activity.is_idle() {
+                            moves();
+                        }
+                    } else if still && (short || core.activity.is_stuck()) {
                         stopping = true;
                         self.stalled = Some(if core.budget.is_short() {
                             ("run.memory", core.budget.shortage())

@@ -120,7 +120,7 @@ async fn run(
     ctx: &Context,
 ) -> Result<(), NodeError> {
     // The worker may give something out at any time: that everybody waits for this node is no standstill.
-    let _busy = inputs.outside();
+    let _outside = inputs.outside();
     let roots = inputs.roots();
     let names: Vec<Arc<str>> = inputs.handles().cloned().collect();
     let mut told = vec![false; names.len()];

@@ -86,6 +86,50 @@ async fn k_204_finalize_runs_once_and_its_failure_is_swallowed() {
     assert_eq!(done.status(), JobStatus::Completed);
 }
 
+/// Code that does not finish cleaning up is left behind, and the run ends as it would have.
+#[tokio::test(start_paused = true)]
+async fn k_204_whoever_never_finishes_cleaning_up_is_left_with_a_warning() {
+    let endless = || {
+        graph()
+            .node("i", "nodetool.input.EndlessFinalize", json!({"name": "x"}))
+            .node("a", "test.EndlessFinalize", json!({"value": 1}))
+            .node("b", "test.EndlessFinalize", json!({}))
+            .edges(["i.output > b.value"])
+    };
+    let limit = Duration::from_secs(2);
+    let bounded = |graph: crate::harness::Graph, times: u32, status, warned: usize| async move {
+        let start = tokio::time::Instant::now();
+        let setup = graph.setup().params(json!({"x": 1}));
+        let done = setup
+            .options(|options| options.finalize_limit = limit)
+            .run()
+            .await;
+        assert_eq!(done.status(), status);
+        let took = start.elapsed();
+        assert!(took >= limit && took < limit * (times + 1), "{took:?}");
+        let warnings = done.warnings();
+        let left = warnings.iter().filter(|text| text.contains("cleaning up"));
+        assert_eq!(left.count(), warned, "{warnings:?}");
+    };
+    // Nodes end beside each other, then the inputs do.
+    bounded(endless(), 2, JobStatus::Completed, 3).await;
+    bounded(
+        endless().node("f", "test.FailOn", json!({})),
+        2,
+        JobStatus::Failed,
+        3,
+    )
+    .await;
+    // A run that does not start cleans up all at once.
+    bounded(
+        endless().node("z", "test.BadInit", json!({})),
+        1,
+        JobStatus::Failed,
+        3,
+    )
+    .await;
+}
+
 #[tokio::test]
 async fn k_205_a_failed_initialise_starts_nothing() {
     let done = graph()

@@ -462,5 +462,8 @@ impl Executor for Node {
     async fn finalize(&mut self, ctx: &Context) {
         self.log.finalized.lock().unwrap().push(ctx.node_id.to_string());
         assert!(self.ty != "test.BadFinalize", "finalize fails on purpose");
+        if self.ty == "test.EndlessFinalize" || self.ty == "nodetool.input.EndlessFinalize" {
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -76,6 +76,23 @@ fn ten_thousand_faults_are_found_in_no_time() {
     checked(&bypassed, &setup);
 }
 
+#[test]
+fn a_bypassed_node_with_ten_thousand_edges_on_both_sides_is_left_out_in_no_time() {
+    let (mut nodes, mut edges) = (
+        vec![json!({"id": "b", "type": "test.Pass", "ui_properties": {"bypassed": true}})],
+        Vec::new(),
+    );
+    for at in 0..10_000 {
+        nodes.push(json!({"id": format!("c{at}"), "type": "test.Const"}));
+        nodes.push(json!({"id": format!("s{at}"), "type": "test.Pass"}));
+        edges.push(json!({"source": format!("c{at}"), "sourceHandle": "output", "target": "b", "targetHandle": format!("i{at}")}));
+        edges.push(json!({"source": "b", "sourceHandle": "output", "target": format!("s{at}"), "targetHandle": "value"}));
+    }
+    let json = json!({"nodes": nodes, "edges": edges});
+    let setup = Setup::new(&json);
+    checked(&json, &setup);
+}
+
 #[tokio::test]
 async fn a_hundred_thousand_nodes_are_refused() {
     let nodes: Vec<Json> = (0..100_000)

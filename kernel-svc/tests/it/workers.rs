@@ -502,3 +502,59 @@ async fn the_least_loaded_worker_gets_the_next_invocation_and_slots_are_a_bound(
     }
     assert_eq!(run.done().await.status(), JobStatus::Completed);
 }
+/// Readers of streams wait for each other and for other nodes of their worker: they take none of its slots.
+#[tokio::test]
+async fn readers_of_streams_leave_the_slots_of_their_worker_to_others() {
+    let kernel = Kernel::new();
+    let types = vec![reader("partner.Reads"), served("partner.Work")];
+    let mut client = kernel.worker("one", types).await;
+    let mut graph = graph().node("s", "nodetool.input.Stream", json!({"name": "x"}));
+    for number in 0..6 {
+        let (id, edge) = (format!("r{number}"), format!("s.output > r{number}.value"));
+        graph = graph.node(&id, "partner.Reads", json!({})).edges([edge.as_str()]);
+    }
+    let graph = graph.node("w", "partner.Work", json!({}));
+    let run = kernel.setup(&graph).lenient().start();
+    let mut ids = std::collections::HashMap::new();
+    for _ in 0..7 {
+        let invocation = client.invocation().await;
+        ids.insert(invocation.node_id, invocation.invocation_id);
+    }
+    client.frame(&ids["w"], 0, result(json!(0))).await;
+    run.cancel.cancel();
+    assert_eq!(run.done().await.status(), JobStatus::Cancelled);
+}
+/// The code reads `b` first, which comes of all of `a`: what is there of `a` must not hold up the rest of it.
+#[tokio::test]
+async fn code_outside_that_waits_for_what_small_buffers_hold_back_gets_it() {
+    let kernel = Kernel::new();
+    let mut ty = served("partner.Late");
+    if let Some(node_type) = &mut ty.node_type {
+        node_type.streaming_input = true;
+    }
+    let mut client = kernel.worker("one", vec![ty]).await;
+    let graph = graph()
+        .node("s", "test.StreamN", json!({"n": 60}))
+        .node("c", "test.Count", json!({}))
+        .node("w", "partner.Late", json!({}))
+        .edges(["s.output > w.a", "s.output > c.value", "c.output > w.b"]);
+    let run = kernel.setup(&graph).lenient().options(|options| {
+        options.stall_timeout = std::time::Duration::from_millis(50);
+        options.buffer_limit = Some(1);
+    });
+    let run = run.start();
+    let id = client.invocation().await.invocation_id;
+    let found = async {
+        loop {
+            let input = input(&mut client).await;
+            if input.input == "b" {
+                return;
+            }
+        }
+    };
+    let found = tokio::time::timeout(std::time::Duration::from_secs(20), found).await;
+    found.expect("what comes of all of `a`");
+    client.frame(&id, 0, end()).await;
+    let done = run.done().await;
+    assert_eq!(done.status(), JobStatus::Completed, "{:?}", done.result.error);
+}

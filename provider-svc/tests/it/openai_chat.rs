@@ -5,11 +5,13 @@ use std::time::Duration;
 use atelier_common::testkit::until;
 use atelier_proto::tracker::v1::GenerationStatus;
 use atelier_proto::value::{BytesForm, Value, to_json};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::openai::{class, stack, stack_with};
 use crate::stack::{Stack, cost, first_id, read, request, status, u1};
-use crate::standin::{Answer, StandIn};
+use crate::standin::{Answer, PNG, StandIn};
 
 fn ask() -> atelier_proto::provider::v1::RunGenerationRequest {
     let messages =
@@ -219,4 +221,74 @@ async fn a_cancel_closes_the_connection_of_a_chat() {
     until(async || registry.running().is_empty())
         .within(Duration::from_secs(5))
         .await;
+}
+
+fn shown(part: serde_json::Value) -> atelier_proto::provider::v1::RunGenerationRequest {
+    let message = json!({"role": "user", "content": [{"type": "text", "text": "what is it"}, part]});
+    request("openai", "generate_message", json!({"messages": [message]}))
+}
+
+/// The server that answers is told no address: it may stand where the caller could not fetch from.
+#[tokio::test]
+async fn pictures_and_sounds_in_messages_go_as_their_bytes() {
+    let png = STANDARD.decode(PNG).unwrap();
+    let other = StandIn::start([Answer::new(200, "image/png", png)]).await;
+    let server = StandIn::start([Answer::picture()]).await;
+    let allowed = other.address.to_string();
+    let stack = stack_with(&server, |openai| openai.allowed_hosts = vec![allowed]).await;
+    let (address, inline) = (
+        format!("http://{}/a.png", other.address),
+        format!("data:image/png;base64,{PNG}"),
+    );
+    let picture = json!({"type": "image_url", "image_url": {"url": inline}});
+    let parts = [
+        (json!({"type": "image", "uri": address}), picture.clone()),
+        (
+            json!({"type": "image_url", "image_url": {"url": address}}),
+            picture.clone(),
+        ),
+        (
+            json!({"type": "image_url", "image_url": {"url": inline}}),
+            picture,
+        ),
+        (
+            json!({"type": "input_image", "image_url": address}),
+            json!({"type": "input_image", "image_url": inline}),
+        ),
+        (
+            json!({"type": "audio", "uri": "data:audio/wav;base64,UklGRg=="}),
+            json!({"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}),
+        ),
+    ];
+    for (at, (part, expected)) in parts.into_iter().enumerate() {
+        let body = [piece("a pixel"), finish()].concat();
+        server.answer([Answer::sse(&body)]);
+        let told = stack.run(shown(part)).await;
+        assert_eq!(told.error.as_ref().map(ToString::to_string), None);
+        assert_eq!(server.seen()[at].json()["messages"][0]["content"][1], expected);
+    }
+    assert!(other.seen().iter().all(|seen| seen.authorization.is_none()));
+}
+
+#[tokio::test]
+async fn p_120_hostile_addresses_in_messages_reach_nobody() {
+    let server = StandIn::start([Answer::picture()]).await;
+    let stack = stack(&server).await;
+    for address in [
+        "http://169.254.169.254/latest",
+        "file:///etc/passwd",
+        "http://127.0.0.1:1/x",
+        "nowhere",
+    ] {
+        for part in [
+            json!({"type": "image", "uri": address}),
+            json!({"type": "audio", "uri": address}),
+            json!({"type": "image_url", "image_url": {"url": address}}),
+            json!({"type": "video_url", "video_url": {"url": address, "more": [{"file_url": address}]}}),
+        ] {
+            let told = stack.run(shown(part)).await;
+            assert_eq!(class(&told), "invalid_input", "{address}");
+        }
+    }
+    assert_eq!(server.submits(), 0);
 }

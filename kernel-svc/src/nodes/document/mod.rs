@@ -1,6 +1,6 @@
 //! Documents: what is read out of PDF, Word, PowerPoint, EPUB and Excel files, cut into pieces, and written.
 //!
-//! What lives here: packages of files ([`package`]), the text of each format ([`office`], [`pdf`], [`book`]), pieces ([`split`]),
+//! What lives here: packages of files ([`package`]), the text of each format ([`office`], [`pdf`], [`book`]; [`unpack`] bounds what a PDF unpacks to), pieces ([`split`]),
 //! workbooks ([`excel`]), Word documents that are made step by step ([`word`]). What does not: where files lie (`files`).
 
 mod book;
@@ -10,6 +10,7 @@ mod office;
 mod package;
 mod pdf;
 mod split;
+mod unpack;
 mod word;
 
 use atelier_proto::value::Map;

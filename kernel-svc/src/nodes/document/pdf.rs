@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use atelier_proto::value::{Map, Value};
 use pdf_extract::{Dictionary, Document, Object, PlainTextOutput, Stream, content::Content, output_doc_page};
 
-use super::{unreadable, with_content};
+use super::{
+    unpack::{self, Fault, MAX_UNPACKED},
+    unreadable, with_content,
+};
 use crate::{
     node::{Context, NodeError},
     nodes::{
@@ -44,12 +47,21 @@ pub(super) fn types() -> Types {
 }
 
 fn open(bytes: &[u8], input: &str) -> Result<Document, NodeError> {
-    let document = Document::load_mem(bytes).map_err(|_| unreadable(input, KIND))?;
+    let document = unpack::load(bytes).map_err(|fault| faulty(fault, input))?;
     if document.get_pages().len() > MAX_PAGES {
         let text = format!("the input `{input}` has more than {MAX_PAGES} pages");
         return Err(NodeError::new(text).code("input.size"));
     }
     Ok(document)
+}
+fn faulty(fault: Fault, input: &str) -> NodeError {
+    match fault {
+        Fault::Unreadable => unreadable(input, KIND),
+        Fault::TooLarge => {
+            let text = format!("the input `{input}` unpacks to more than {MAX_UNPACKED} bytes");
+            NodeError::new(text).code("input.size")
+        }
+    }
 }
 /// The texts of all pages. A page that cannot be read has none.
 pub(super) fn read_pages(bytes: &[u8], input: &str) -> Result<Vec<String>, NodeError> {
@@ -57,6 +69,8 @@ pub(super) fn read_pages(bytes: &[u8], input: &str) -> Result<Vec<String>, NodeE
     if document.is_encrypted() && document.decrypt("").is_err() {
         return Err(unreadable(input, KIND));
     }
+    // What was encrypted can be measured only here.
+    unpack::check(&document).map_err(|fault| faulty(fault, input))?;
     Forms::ends(&document).ok_or_else(|| unreadable(input, KIND))?;
     let pages = document.get_pages().into_keys();
     let text = |page| {

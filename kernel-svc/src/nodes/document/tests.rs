@@ -56,6 +56,99 @@ fn slides() -> Vec<u8> {
         ("ppt/slides/slide2.xml", &slide("First", "a &lt; b")),
     ])
 }
+/// Zeros, packed so many times.
+fn packed(length: usize, times: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    for _ in 0..times {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&bytes).expect("packed");
+        bytes = encoder.finish().expect("packed");
+    }
+    bytes
+}
+/// A document with one page that draws a stream so often, and one further stream.
+fn pdf_of(content: pdf_extract::Stream, often: usize, further: pdf_extract::Stream) -> Vec<u8> {
+    use pdf_extract::{Document, Object, dictionary};
+    let mut document = Document::with_version("1.5");
+    let (pages, content) = (document.new_object_id(), document.add_object(content));
+    document.add_object(further);
+    let contents: Vec<Object> = (0..often).map(|_| content.into()).collect();
+    let page =
+        document.add_object(dictionary! { "Type" => "Page", "Parent" => pages, "Contents" => contents });
+    let kids: Vec<Object> = vec![page.into()];
+    let whole = dictionary! { "Type" => "Pages", "Kids" => kids, "Count" => 1 };
+    document.objects.insert(pages, Object::Dictionary(whole));
+    let catalog = document.add_object(dictionary! { "Type" => "Catalog", "Pages" => pages });
+    document.trailer.set("Root", catalog);
+    let mut bytes = Vec::new();
+    document.save_to(&mut bytes).expect("a file");
+    bytes
+}
+fn replaced(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
+    let at = bytes.windows(from.len()).position(|part| part == from);
+    let at = at.expect("what is replaced");
+    bytes.splice(at..at + from.len(), to.iter().copied());
+    bytes
+}
+/// A document that is nothing but its table of objects.
+fn pdf_of_table(dictionary: &str, content: &[u8]) -> Vec<u8> {
+    let mut bytes = format!(
+        "%PDF-1.5\n1 0 obj\n<< /Type /XRef /Size 1 {dictionary} /Length {} >>\nstream\n",
+        content.len()
+    )
+    .into_bytes();
+    bytes.extend_from_slice(content);
+    bytes.extend_from_slice(b"\nendstream\nendobj\nstartxref\n9\n%%EOF\n");
+    bytes
+}
+
+#[rstest]
+#[case::drawn("FlateDecode", 1, 1, "unpacks to more")]
+#[case::in_steps("FlateDecode", 2, 1, "unpacks to more")]
+#[case::drawn_often("FlateDecode", 1, 100, "unpacks to more")]
+#[case::holding_objects("ObjStm", 1, 1, "unpacks to more")]
+#[case::table("Table", 1, 1, "unpacks to more")]
+#[case::table_without_fields("Endless", 1, 1, "cannot be read")]
+#[tokio::test]
+async fn a_pdf_that_unpacks_without_end_is_refused(
+    #[case] what: &str,
+    #[case] times: usize,
+    #[case] often: usize,
+    #[case] part: &str,
+) {
+    use pdf_extract::{Object, Stream, dictionary};
+    let length = if often > 1 { 4 << 20 } else { 300 << 20 };
+    let content = packed(length, times);
+    let filters: Vec<Object> = (0..times).map(|_| "FlateDecode".into()).collect();
+    let plain = || Stream::new(dictionary! {}, b"BT ET".to_vec());
+    let bytes = match what {
+        "ObjStm" => {
+            let holder =
+                dictionary! { "Type" => "ObjStx", "N" => 1, "First" => 4, "Filter" => "FlateDecode" };
+            replaced(
+                pdf_of(plain(), 1, Stream::new(holder, content)),
+                b"ObjStx",
+                b"ObjStm",
+            )
+        }
+        "Table" => pdf_of_table("/W [1 2 1] /Filter /FlateDecode", &content),
+        "Endless" => pdf_of_table("/W [0 0 0] /Index [0 4000000000]", b"x"),
+        _ => pdf_of(
+            Stream::new(dictionary! { "Filter" => filters }, content),
+            often,
+            plain(),
+        ),
+    };
+    for node in ["ExtractText", "PageCount"] {
+        let error = run(&format!("lib.pdf.{node}"), json!({"pdf": document(&bytes)})).await;
+        let error = error.expect_err("a fault").message;
+        assert!(
+            error.starts_with("the input `pdf` ") && error.contains(part),
+            "{error}"
+        );
+    }
+}
+
 fn pdf() -> Vec<u8> {
     use pdf_extract::{Document, Object, Stream, dictionary};
     let mut document = Document::with_version("1.5");

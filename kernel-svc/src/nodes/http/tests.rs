@@ -31,6 +31,11 @@ async fn server() -> SocketAddr {
             let path = head.split(' ').nth(1).unwrap_or_default();
             let (status, kind, answer) = match path {
                 "/json" => ("200 OK", "application/json", "{\"a\": [1, 2]}".to_owned()),
+                "/auth" => {
+                    let mut lines = head.lines();
+                    let own = lines.find(|line| line.to_lowercase().starts_with("authorization: "));
+                    ("200 OK", "text/plain", own.unwrap_or("none").to_owned())
+                }
                 "/gone" => ("404 Not Found", "text/plain", "no".to_owned()),
                 "/big" => ("200 OK", "text/plain", "x".repeat(100_000)),
                 "/csv" => ("200 OK", "text/csv", "a,b\n1,x\n".to_owned()),
@@ -139,6 +144,51 @@ async fn addresses_are_asked(
         .await
         .expect("an answer");
     assert_eq!(out[handle], expected);
+}
+
+/// A name and a password, or a token, in every form that is told.
+#[rstest]
+#[case(json!(null), "none")]
+#[case(json!(""), "none")]
+#[case(json!({}), "none")]
+#[case(json!([]), "none")]
+#[case(json!({"username": "ann", "password": "p:w"}), "Basic YW5uOnA6dw==")]
+#[case(json!({"type": "basic", "username": "ann"}), "Basic YW5uOg==")]
+#[case(json!(["ann", "pw"]), "Basic YW5uOnB3")]
+#[case(json!("ann:pw"), "Basic YW5uOnB3")]
+#[case(json!("Basic YW5uOnB3"), "Basic YW5uOnB3")]
+#[case(json!({"type": "Bearer", "token": "t0ken"}), "Bearer t0ken")]
+#[case(json!({"token": "t0ken"}), "Bearer t0ken")]
+#[case(json!("bearer t0ken"), "Bearer t0ken")]
+#[case(json!("t0ken"), "Bearer t0ken")]
+#[tokio::test]
+async fn whoever_asks_says_who_it_is(#[case] auth: Json, #[case] expected: &str) {
+    for name in ["GetRequest", "GetText", "Post"] {
+        let out = run(&format!("lib.http.{name}"), "/auth", json!({"auth": auth})).await;
+        let out = out.expect("an answer")["output"].clone();
+        let told = out.as_str().unwrap_or_default();
+        let told = told.split_once(": ").map_or(told, |(_, value)| value);
+        assert_eq!(told, expected);
+    }
+}
+/// What an `auth` holds is in no fault, whatever is wrong.
+#[rstest]
+#[case("/auth", json!({"auth": {"type": "digest", "token": "hunter2"}}), "the input `auth` must be")]
+#[case("/auth", json!({"auth": ["hunter2"]}), "the input `auth` must be")]
+#[case("/auth", json!({"auth": "hunter2 and more"}), "the input `auth` must be")]
+#[case("/auth", json!({"auth": "hun\nter2"}), "the input `auth` must be")]
+#[case("/auth", json!({"auth": "ann:hunter2", "headers": "Authorization: x"}), "both say who asks")]
+#[case("/gone", json!({"auth": "ann:hunter2"}), "answered with status 404")]
+#[case("http://127.0.0.1:1/", json!({"auth": "ann:hunter2"}), "not a public address")]
+#[tokio::test]
+async fn what_says_who_asks_is_in_no_fault(#[case] path: &str, #[case] inputs: Json, #[case] part: &str) {
+    let error = run("lib.http.GetRequest", path, inputs)
+        .await
+        .expect_err("a fault");
+    assert!(error.message.contains(part), "{}", error.message);
+    for secret in ["hun", "ter2", "YW5u"] {
+        assert!(!format!("{error:?}").contains(secret), "{error:?}");
+    }
 }
 
 #[rstest]

@@ -1,5 +1,5 @@
-//! Inputs of a node whose code runs elsewhere: values and ends in order of arrival, and a share of the run's activity for
-//! work that the run does not see.
+//! Inputs of a node whose code runs elsewhere: values and ends in order of arrival, and what the run knows of
+//! work that it does not see.
 
 use std::sync::Arc;
 
@@ -17,17 +17,18 @@ pub(crate) enum Arrival {
     /// Nothing follows.
     End(Arc<str>),
 }
-/// Counts as busy as long as it lives.
+/// Says as long as it lives that something may come from outside. It is no share of those who are busy: the run still gives
+/// room to producers that wait for it, and for whose values the code outside may be waiting.
 pub(crate) struct Outside(Arc<Activity>);
 impl Drop for Outside {
     fn drop(&mut self) {
-        self.0.end();
+        self.0.come_back();
     }
 }
 impl Inputs<'_> {
     /// Says that somebody outside of the run works for this node.
     pub(crate) fn outside(&self) -> Outside {
-        self.core.activity.begin();
+        self.core.activity.go_outside();
         Outside(Arc::clone(&self.core.activity))
     }
     /// How many iterations the run knows.

@@ -2,12 +2,11 @@
 
 use std::{
     collections::HashMap,
-    panic::AssertUnwindSafe,
     sync::{Arc, Mutex, atomic::AtomicBool},
 };
 
 use atelier_proto::value::Map;
-use futures_util::FutureExt;
+use futures_util::future::{join, join_all};
 use tokio::{sync::Mutex as AsyncMutex, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -176,17 +175,15 @@ pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) 
     Ok(())
 }
 
-/// Finalises executors that will never run.
-pub(super) async fn finalize(actors: Vec<Box<Actor>>, externals: Vec<External>) {
-    for mut actor in actors {
-        let _ = AssertUnwindSafe(actor.exec.finalize(&actor.ctx))
-            .catch_unwind()
-            .await;
-    }
-    for external in externals {
-        let mut exec = external.exec.into_inner();
-        let _ = AssertUnwindSafe(exec.finalize(&external.ctx))
-            .catch_unwind()
-            .await;
-    }
+/// Finalises executors that will never run, all at once: together they take no longer than the slowest may.
+pub(super) async fn finalize(core: &Core, mut actors: Vec<Box<Actor>>, mut externals: Vec<External>) {
+    let actors = join_all(actors.iter_mut().map(|actor| {
+        let code = actor.exec.finalize(&actor.ctx);
+        core.clean_up(&actor.node, &actor.ctx.cancel, code)
+    }));
+    let externals = join_all(externals.iter_mut().map(|external| {
+        let code = external.exec.get_mut().finalize(&external.ctx);
+        core.clean_up(&external.node, &external.ctx.cancel, code)
+    }));
+    join(actors, externals).await;
 }

@@ -1,12 +1,9 @@
 //! The parts of a run after its last actor: leftovers, edges, status.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use atelier_proto::kernel::v1::JobStatus;
-use futures_util::FutureExt;
+use futures_util::future::join_all;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -31,18 +28,21 @@ impl Run {
             Default::default()
         };
         let drained = core.left_edges();
-        for (external, _) in shared
-            .started
-            .get()
-            .into_iter()
-            .flat_map(|started| &started.externals)
-        {
+        let started = shared.started.get();
+        let externals = || started.into_iter().flat_map(|started| &started.externals);
+        let externals = || externals().map(|(external, _)| external);
+        for external in externals() {
             external.finish(&core, None).await;
-            let mut exec = external.exec.lock().await;
-            let _ = AssertUnwindSafe(exec.finalize(&external.ctx))
-                .catch_unwind()
-                .await;
         }
+        // All at once: together they take no longer than the slowest may.
+        join_all(externals().map(|external| {
+            let code = async {
+                let mut exec = external.exec.lock().await;
+                exec.finalize(&external.ctx).await;
+            };
+            core.clean_up(&external.node, &external.ctx.cancel, code)
+        }))
+        .await;
         core.flush_edges(&drained).await;
         let pending = core.waiters.len();
         core.waiters.end_all();

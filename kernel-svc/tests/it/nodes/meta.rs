@@ -66,7 +66,7 @@ pub fn metas() -> &'static [NodeMeta] {
 fn make() -> Vec<NodeMeta> {
     let out: &[(&str, &str)] = &[("output", "any")];
     let mut all = Vec::new();
-    for name in ["Value", "Double", "Bad"] {
+    for name in ["Value", "Double", "Bad", "EndlessFinalize"] {
         all.push(meta(&format!("nodetool.input.{name}"), &[], out));
     }
     for name in ["Pair", "Nothing"] {
@@ -101,6 +101,7 @@ fn make() -> Vec<NodeMeta> {
         "test.Suspend",
         "test.BadInit",
         "test.BadFinalize",
+        "test.EndlessFinalize",
         "test.Refuse",
         "test.LoseItem",
         "test.MissingRuntime",

@@ -1,12 +1,16 @@
 //! Chat, streamed.
 
+use std::collections::HashMap;
+
 use atelier_proto::value::{BytesForm, MediaRef, Value, to_json};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::future::BoxFuture;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::errors::{in_stream, said_json};
 use super::http::{cancelled, content_type};
+use super::media::sniffed;
 use super::sse::Cutter;
 use super::tools::Calls;
 use super::wire::{ChatUsage, Completion};
@@ -47,7 +51,9 @@ impl OpenAi {
     /// Asks for an answer and tells its pieces as they come.
     pub(super) async fn chat(&self, call: &Call, emit: &dyn Emit) -> Result<Finished, Failure> {
         let url = self.url("chat/completions")?;
-        let body = request(call);
+        let resolving = call.cancel.run_until_cancelled(self.messages(call));
+        let messages = resolving.await.ok_or_else(|| cancelled().unsent())??;
+        let body = request(call, messages);
         let build = || Ok(self.client.post(url.clone()).json(&body));
         let mut response = self.send(call, true, build).await?;
         let mut answer = Answer {
@@ -193,11 +199,11 @@ fn text_of(content: Option<&Json>) -> Option<String> {
 }
 
 /// The request's body.
-fn request(call: &Call) -> Json {
+fn request(call: &Call, messages: Vec<Json>) -> Json {
     let params = Params(&call.params);
     let mut body = JsonMap::new();
     body.insert("model".to_owned(), call.model.clone().into());
-    body.insert("messages".to_owned(), messages(params).into());
+    body.insert("messages".to_owned(), messages.into());
     body.insert("stream".to_owned(), true.into());
     body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     for key in PASSED {
@@ -248,53 +254,139 @@ fn wants_list(params: Params<'_>) -> bool {
     kind.as_deref() == Some("list")
 }
 
-fn messages(params: Params<'_>) -> Vec<Json> {
-    let mut messages = Vec::new();
-    let mut system = params.text("system").unwrap_or_default().to_owned();
-    if wants_list(params) {
-        system.push_str("\nAnswer with a JSON array of strings and nothing else.");
-    }
-    if !system.trim().is_empty() {
-        messages.push(json!({"role": "system", "content": system.trim()}));
-    }
-    for message in params
-        .0
-        .get("messages")
-        .and_then(Value::as_list)
-        .unwrap_or_default()
-    {
-        let mut json = to_json(message, BytesForm::Tagged);
-        if let (Some(Value::List(parts)), Some(object)) = (message.get("content"), json.as_object_mut()) {
-            object.insert(
-                "content".to_owned(),
-                parts.iter().map(part).collect::<Vec<_>>().into(),
-            );
+impl OpenAi {
+    /// The messages with the content of every address in them: a server is told none, since one beside us would fetch for
+    /// the caller what the guard keeps from them.
+    async fn messages(&self, call: &Call) -> Result<Vec<Json>, Failure> {
+        let params = Params(&call.params);
+        let mut inlined = Inlined {
+            adapter: self,
+            room: self.settings.max_media_bytes,
+            known: HashMap::new(),
+        };
+        let mut messages = Vec::new();
+        let mut system = params.text("system").unwrap_or_default().to_owned();
+        if wants_list(params) {
+            system.push_str("\nAnswer with a JSON array of strings and nothing else.");
         }
-        messages.push(json);
+        if !system.trim().is_empty() {
+            messages.push(json!({"role": "system", "content": system.trim()}));
+        }
+        for message in params
+            .0
+            .get("messages")
+            .and_then(Value::as_list)
+            .unwrap_or_default()
+        {
+            let content = match message.get("content") {
+                Some(Value::List(parts)) => {
+                    let mut content = Vec::with_capacity(parts.len());
+                    for part in parts.iter() {
+                        content.push(inlined.part(part).await?);
+                    }
+                    Some(content)
+                }
+                Some(_) | None => None,
+            };
+            let mut json = to_json(message, BytesForm::Tagged);
+            if let (Some(content), Some(object)) = (content, json.as_object_mut()) {
+                object.insert("content".to_owned(), content.into());
+            }
+            messages.push(json);
+        }
+        if let Some(prompt) = params.text("prompt") {
+            messages.push(json!({"role": "user", "content": prompt}));
+        }
+        Ok(messages)
     }
-    if let Some(prompt) = params.text("prompt") {
-        messages.push(json!({"role": "user", "content": prompt}));
-    }
-    messages
 }
 
-/// A part of a message; a picture goes as its address, or as a data URL.
-fn part(part: &Value) -> Json {
-    match part {
-        Value::Str(text) => json!({"type": "text", "text": text.as_ref()}),
-        Value::Media(media) if media.kind == "image" => {
-            json!({"type": "image_url", "image_url": {"url": address(media)}})
+/// What the messages of a request hold of media: each address is fetched once.
+struct Inlined<'a> {
+    adapter: &'a OpenAi,
+    /// Bytes that further addresses may bring.
+    room: u64,
+    known: HashMap<String, String>,
+}
+impl Inlined<'_> {
+    /// A part of a message; a picture and a sound go as their bytes.
+    async fn part(&mut self, part: &Value) -> Result<Json, Failure> {
+        match part {
+            Value::Str(text) => Ok(json!({"type": "text", "text": text.as_ref()})),
+            Value::Media(media) if media.kind == "image" => {
+                let url = self.address(media).await?;
+                Ok(json!({"type": "image_url", "image_url": {"url": url}}))
+            }
+            Value::Media(media) if media.kind == "audio" => {
+                let url = self.address(media).await?;
+                let (head, data) = url.split_once(',').unwrap_or_default();
+                let format = if head.contains("wav") { "wav" } else { "mp3" };
+                Ok(json!({"type": "input_audio", "input_audio": {"data": data, "format": format}}))
+            }
+            other => {
+                let mut json = to_json(other, BytesForm::Tagged);
+                self.addresses(&mut json).await?;
+                Ok(json)
+            }
         }
-        other => to_json(other, BytesForm::Tagged),
+    }
+    /// Puts the content in place of every address of a part that is in the provider's own words.
+    fn addresses<'b>(&'b mut self, json: &'b mut Json) -> BoxFuture<'b, Result<(), Failure>> {
+        Box::pin(async move {
+            match json {
+                Json::Object(fields) => {
+                    for (name, field) in fields {
+                        match field {
+                            Json::String(address) if is_address(name) => {
+                                let media = MediaRef {
+                                    uri: address.clone(),
+                                    ..MediaRef::default()
+                                };
+                                *address = self.address(&media).await?;
+                            }
+                            other => self.addresses(other).await?,
+                        }
+                    }
+                }
+                Json::Array(items) => {
+                    for item in items {
+                        self.addresses(item).await?;
+                    }
+                }
+                Json::Null | Json::Bool(_) | Json::Number(_) | Json::String(_) => {}
+            }
+            Ok(())
+        })
+    }
+    /// A reference as an address that holds its content.
+    async fn address(&mut self, media: &MediaRef) -> Result<String, Failure> {
+        if media.data.is_none() && media.uri.starts_with("data:") {
+            return Ok(media.uri.clone());
+        }
+        if let Some(known) = self.known.get(&media.uri).filter(|_| media.data.is_none()) {
+            return Ok(known.clone());
+        }
+        let bytes = self.adapter.input(media).await?;
+        let mime = sniffed(&bytes)
+            .or(media.mime_type.as_deref())
+            .unwrap_or(if media.kind == "audio" {
+                "audio/mpeg"
+            } else {
+                "image/png"
+            });
+        let url = format!("data:{mime};base64,{}", STANDARD.encode(&bytes));
+        if media.data.is_none() {
+            let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            self.room = self.room.checked_sub(size).ok_or_else(|| {
+                let text = "what the addresses in the messages lead to is too large";
+                Failure::new(Class::InvalidInput, text).unsent()
+            })?;
+            self.known.insert(media.uri.clone(), url.clone());
+        }
+        Ok(url)
     }
 }
-
-fn address(media: &MediaRef) -> String {
-    match &media.data {
-        Some(data) => {
-            let mime = media.mime_type.as_deref().unwrap_or("image/png");
-            format!("data:{mime};base64,{}", STANDARD.encode(data))
-        }
-        None => media.uri.clone(),
-    }
+/// Whether a field of a part is where something is.
+fn is_address(name: &str) -> bool {
+    name == "url" || name.ends_with("_url")
 }
