@@ -5,6 +5,7 @@ mod m20261130_000001_jobs;
 mod m20261130_000002_journal;
 mod m20261130_000003_workflows;
 mod m20261130_000004_indexes;
+mod m20261201_000005_checkpoints;
 
 use sea_orm_migration::prelude::*;
 
@@ -19,6 +20,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261130_000002_journal::Migration),
             Box::new(m20261130_000003_workflows::Migration),
             Box::new(m20261130_000004_indexes::Migration),
+            Box::new(m20261201_000005_checkpoints::Migration),
         ]
     }
     fn migration_table_name() -> sea_orm::DynIden {
