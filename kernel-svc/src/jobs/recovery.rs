@@ -53,11 +53,24 @@ impl Jobs {
             let (found, before) = (u64::try_from(rows.len()).unwrap_or(u64::MAX), recovered);
             let driven = self.driven();
             let lost = rows.into_iter().filter(|row| !driven.contains(&row.job_key));
+            // What was just given back is for another process. Those that were begun are finished: they are claimed.
+            let stop = self.tasks.token().child_token();
             let mut tried = stream::iter(lost)
+                .take_until(Box::pin(stop.cancelled()))
                 .map(|row| Box::pin(self.try_take_up(row)))
                 .buffer_unordered(AT_ONCE);
+            let mut failed = None;
             while let Some(taken) = tried.next().await {
-                recovered += usize::from(taken?);
+                match taken {
+                    Ok(taken) => recovered += usize::from(taken),
+                    Err(error) => {
+                        stop.cancel();
+                        failed = Some(error);
+                    }
+                }
+            }
+            if let Some(error) = failed {
+                return Err(error);
             }
             if found < BATCH || recovered == before {
                 return Ok(recovered);
@@ -66,7 +79,6 @@ impl Jobs {
     }
     /// Takes a run up if no other process was faster: whether it did.
     async fn try_take_up(&self, row: Model) -> Result<bool, Error> {
-        // What was just given back is for another process.
         if self.tasks.token().is_cancelled() || !self.claim(&row).await? {
             return Ok(false);
         }

