@@ -132,6 +132,30 @@ pub mod artifacts {
         pub published: bool,
         /// The event as committed, a `JobEvent` without number, while its media are being saved.
         pub event: Option<Vec<u8>>,
+        /// First number of the segment that holds its event; `None` while it is not in the log.
+        pub segment: Option<i64>,
+    }
+    /// None.
+    #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]
+    pub enum Relation {}
+    impl ActiveModelBehavior for ActiveModel {}
+}
+/// What was said in a stretch of a log.
+pub mod checkpoints {
+    use sea_orm::entity::prelude::*;
+
+    /// The stretch from the checkpoint before this one, or from the beginning.
+    #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
+    #[sea_orm(table_name = "job_checkpoints")]
+    pub struct Model {
+        /// The run.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub job_key: String,
+        /// Number of the last event of the stretch.
+        #[sea_orm(primary_key, auto_increment = false)]
+        pub seq: i64,
+        /// What was said in it, as `relay/` writes it.
+        pub state: Vec<u8>,
     }
     /// None.
     #[derive(Copy, Clone, Debug, EnumIter, DeriveRelation)]

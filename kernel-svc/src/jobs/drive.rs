@@ -66,6 +66,8 @@ pub(super) struct Begun {
     pub journal: Journal,
     /// States of nodes that are resumed, by node id.
     pub resume: Map,
+    /// Gives it up.
+    pub abandon: CancellationToken,
 }
 
 impl Jobs {
@@ -84,7 +86,10 @@ impl Jobs {
         };
         self.live.insert(&key, Arc::clone(&live));
         // Not the process's token: a process that goes down gives a run up, it does not cancel it.
-        let (cancel, abandon) = (CancellationToken::new(), CancellationToken::new());
+        let cancel = CancellationToken::new();
+        let abandon = begun
+            .as_ref()
+            .map_or_else(CancellationToken::new, |begun| begun.abandon.clone());
         self.running.insert(
             key,
             Running {

@@ -11,7 +11,7 @@ use sea_orm::{
 };
 
 use crate::{
-    entity::{artifacts, frames, inputs, jobs, segments},
+    entity::{artifacts, checkpoints, frames, inputs, jobs, segments},
     error::Error,
     jobs::{is_terminal, status_name},
 };
@@ -49,6 +49,14 @@ pub struct FramesRow {
     pub invocation: String,
     /// The frames, a `ListValue`.
     pub frames: Vec<u8>,
+}
+/// What was said since the last checkpoint, for a later process of the run.
+#[derive(Debug, Clone)]
+pub struct Checkpoint {
+    /// Number of the last event that it covers.
+    pub seq: i64,
+    /// What was said, encoded.
+    pub state: Vec<u8>,
 }
 /// What changes on the run's row.
 #[derive(Debug, Clone, Default)]
@@ -96,6 +104,8 @@ pub struct Append {
     pub published: Vec<(String, i64)>,
     /// What finished invocations emitted.
     pub frames: Vec<FramesRow>,
+    /// What was said up to the end of the segment.
+    pub checkpoint: Option<Checkpoint>,
     /// Changes of the run's row.
     pub patch: JobPatch,
 }
@@ -117,8 +127,10 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
         artifacts,
         published,
         frames,
+        checkpoint,
         patch,
     } = append;
+    let first_seq = segment.as_ref().map(|segment| segment.first_seq);
     let newly = artifacts
         .iter()
         .filter(|artifact| artifact.event.is_none())
@@ -141,6 +153,7 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
             invocation: Set(artifact.invocation.clone()),
             published: Set(artifact.event.is_none()),
             event: Set(artifact.event.clone()),
+            segment: Set(first_seq.filter(|_| artifact.event.is_none())),
         });
         artifacts::Entity::insert_many(rows)
             .exec_without_returning(tx)
@@ -173,12 +186,23 @@ pub async fn apply(tx: &DatabaseTransaction, append: Append) -> Result<(), Error
             artifacts::Entity::update_many()
                 .col_expr(artifacts::Column::Published, Expr::value(true))
                 .col_expr(artifacts::Column::Event, Expr::value(Option::<Vec<u8>>::None))
+                .col_expr(artifacts::Column::Segment, Expr::value(first_seq))
                 .filter(artifacts::Column::JobKey.eq(&job_key))
                 .filter(artifacts::Column::NodeId.eq(&node_id))
                 .filter(artifacts::Column::Idx.is_in(indexes.iter().copied()))
                 .exec(tx)
                 .await?;
         }
+    }
+    if let Some(Checkpoint { seq, state }) = checkpoint {
+        let row = checkpoints::ActiveModel {
+            job_key: Set(job_key.clone()),
+            seq: Set(seq),
+            state: Set(state),
+        };
+        checkpoints::Entity::insert(row)
+            .exec_without_returning(tx)
+            .await?;
     }
     if let Some(segment) = segment.filter(|segment| !segment.payload.is_empty()) {
         let row = segments::ActiveModel {

@@ -4,14 +4,20 @@
 //! how they are numbered (`relay/`), and the run's row (`jobs/`), except for what must change together with the log.
 
 mod append;
+mod known;
 mod live;
 mod past;
 mod read;
+mod recall;
+mod recent;
+mod stretch;
 
-pub use append::{AT_ONCE, Append, ArtifactRow, FramesRow, JobPatch, Segment, apply};
+pub use append::{AT_ONCE, Append, ArtifactRow, Checkpoint, FramesRow, JobPatch, Segment, apply};
+pub use known::{Known, mark};
 pub use live::{Live, LiveJobs, Newest};
-pub use past::Past;
+pub use past::{Past, walk};
 pub use read::{Reader, count_after, unpublished};
+pub use recall::{Load, Recall};
 
 use atelier_proto::kernel::v1::JobEvent;
 use prost::Message;

@@ -1,145 +1,169 @@
-//! What the database holds of a run that another process began: read once, by the process that takes the run up.
+//! What the database holds of a run that another process began, as far as the one that takes it up must know it at once: keys
+//! and numbers. Results stay where they are until somebody asks for one (`recall.rs`).
 
 use std::{collections::HashMap, sync::Arc};
 
 use atelier_common::db::Db;
-use atelier_proto::{
-    common::v1::ListValue,
-    kernel::v1::{JobEvent, job_event::Event as Frame},
-    value::{Map, Value},
-};
-use prost::Message;
+use atelier_proto::kernel::v1::JobEvent;
 use sea_orm::{ColumnTrait, Condition, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 
-use super::{RESULT, decode, unpublished};
+use super::{Known, decode, known::mark, stretch, unpublished};
 use crate::{
-    entity::{artifacts, frames, segments},
+    entity::{artifacts, checkpoints, frames},
     error::Error,
-    run::Journal,
 };
 
-/// Segments that are read at a time.
-const PAGE: u64 = 64;
-/// Rows that are read at a time.
+/// Keys that are read at a time.
 const ROWS: u64 = 2_000;
+/// Checkpoints that are read at a time.
+const CHECKPOINTS: u64 = 32;
 
 /// What was done of a run.
 #[derive(Debug, Default)]
 pub struct Past {
-    /// Committed artifacts, shown ones and others, by node and index.
-    pub artifacts: Vec<artifacts::Model>,
-    /// Those that were not shown, with what was committed.
+    /// The next index of each node that committed artifacts.
+    pub next_index: HashMap<Arc<str>, i64>,
+    /// What there are results of.
+    pub known: Arc<Known>,
+    /// Artifacts that were not shown, with what was committed: no more than one batch of a relay left behind.
     pub unshown: Vec<(artifacts::Model, JobEvent)>,
-    /// Results of finished invocations.
-    pub journal: Journal,
 }
 impl Past {
-    /// Reads it; every event of the log goes by `see`.
+    /// Reads it.
     ///
     /// # Errors
     /// The store cannot be read, or is damaged.
-    pub async fn read(db: &Db, job_key: &str, mut see: impl FnMut(&JobEvent)) -> Result<Self, Error> {
-        let mut past = Self {
-            artifacts: artifacts_of(db, job_key).await?,
+    pub async fn read(db: &Db, job_key: &str) -> Result<Self, Error> {
+        let mut known = Known::default();
+        committed(db, job_key, |node, key| {
+            known.committed.insert(mark(&[node, key]));
+        })
+        .await?;
+        kept(db, job_key, |node, key| {
+            known.kept.insert(mark(&[node, key]));
+        })
+        .await?;
+        Ok(Self {
+            next_index: next_index(db, job_key).await?,
+            known: Arc::new(known),
             unshown: unpublished(db, job_key).await?,
-            journal: Journal::default(),
-        };
-        for (row, event) in &past.unshown {
-            if let Some(Frame::GenerationComplete(artifact)) = &event.event
-                && let Some(outputs) = artifact.outputs.clone()
-            {
-                let outputs = Map::try_from(outputs).map_err(|_| Error::DamagedLog)?;
-                past.journal.add_committed(&row.node_id, &row.invocation, outputs);
-            }
-        }
-        let keys: HashMap<(&str, i64), &str> = past
-            .artifacts
-            .iter()
-            .map(|row| ((row.node_id.as_str(), row.idx), row.invocation.as_str()))
-            .collect();
-        let mut add = |event: JobEvent| -> Result<(), Error> {
-            see(&event);
-            let Some(Frame::GenerationComplete(artifact)) = event.event else {
-                return Ok(());
-            };
-            let invocation = keys.get(&(artifact.node_id.as_str(), artifact.index));
-            if let (Some(invocation), Some(outputs)) = (invocation, artifact.outputs) {
-                let outputs = Map::try_from(outputs).map_err(|_| Error::DamagedLog)?;
-                past.journal.add_committed(&artifact.node_id, invocation, outputs);
-            }
-            Ok(())
-        };
-        let mut after = 0;
-        loop {
-            let rows = segments::Entity::find()
-                .filter(segments::Column::JobKey.eq(job_key))
-                .filter(segments::Column::FirstSeq.gt(after))
-                .order_by_asc(segments::Column::FirstSeq)
-                .limit(PAGE)
-                .all(db.read())
-                .await?;
-            let Some(last) = rows.last() else { break };
-            after = last.first_seq;
-            for row in rows {
-                decode(row.payload)?.into_iter().try_for_each(&mut add)?;
-            }
-        }
-        for row in frames_of(db, job_key).await? {
-            let list = ListValue::decode(row.frames.as_slice()).map_err(|_| Error::DamagedLog)?;
-            let frames: Option<Vec<Map>> = list
-                .values
-                .into_iter()
-                .map(|value| match Value::try_from(value) {
-                    Ok(Value::Map(map)) => Some(Arc::unwrap_or_clone(map)),
-                    _ => None,
-                })
-                .collect();
-            let frames = frames.ok_or(Error::DamagedLog)?;
-            // A result is not what was emitted: the code of a node that yields frames runs again beside it.
-            match row.invocation.strip_suffix(RESULT) {
-                Some(invocation) => frames
-                    .into_iter()
-                    .for_each(|outputs| past.journal.add_committed(&row.node_id, invocation, outputs)),
-                None => past.journal.add_frames(&row.node_id, &row.invocation, frames),
-            }
-        }
-        Ok(past)
+        })
     }
 }
-async fn artifacts_of(db: &Db, job_key: &str) -> Result<Vec<artifacts::Model>, Error> {
-    let rows = artifacts::Entity::find()
-        .filter(artifacts::Column::JobKey.eq(job_key))
-        .order_by_asc(artifacts::Column::NodeId)
-        .order_by_asc(artifacts::Column::Idx)
+/// The next index of each node, whose indexes have no gaps.
+async fn next_index(db: &Db, job_key: &str) -> Result<HashMap<Arc<str>, i64>, Error> {
+    use artifacts::Column;
+    let rows: Vec<(String, i64)> = artifacts::Entity::find()
+        .select_only()
+        .column(Column::NodeId)
+        .column_as(Column::Idx.max(), "last")
+        .filter(Column::JobKey.eq(job_key))
+        .group_by(Column::NodeId)
+        .into_tuple()
         .all(db.read())
         .await?;
-    Ok(rows)
+    Ok(rows
+        .into_iter()
+        .map(|(node, last)| (node.into(), last + 1))
+        .collect())
 }
-async fn frames_of(db: &Db, job_key: &str) -> Result<Vec<frames::Model>, Error> {
-    use frames::Column;
-    let mut all: Vec<frames::Model> = Vec::new();
+/// Walks over the keys of committed artifacts.
+async fn committed(db: &Db, job_key: &str, mut see: impl FnMut(&str, &str)) -> Result<(), Error> {
+    use artifacts::Column;
+    let mut last: Option<(String, i64)> = None;
     loop {
-        let mut rows = frames::Entity::find().filter(Column::JobKey.eq(job_key));
+        let mut rows = artifacts::Entity::find()
+            .select_only()
+            .columns([Column::NodeId, Column::Idx, Column::Invocation])
+            .filter(Column::JobKey.eq(job_key));
         // After the last row by the primary key: an offset would walk over all of them for each page.
-        if let Some(last) = all.last() {
-            let (node, invocation) = (last.node_id.as_str(), last.invocation.as_str());
+        if let Some((node, idx)) = &last {
             let same = Condition::all()
                 .add(Column::NodeId.eq(node))
-                .add(Column::Invocation.gt(invocation));
+                .add(Column::Idx.gt(*idx));
             rows = rows
                 .filter(Column::NodeId.gte(node))
                 .filter(Condition::any().add(Column::NodeId.gt(node)).add(same));
         }
-        let page = rows
+        let page: Vec<(String, i64, String)> = rows
+            .order_by_asc(Column::NodeId)
+            .order_by_asc(Column::Idx)
+            .limit(ROWS)
+            .into_tuple()
+            .all(db.read())
+            .await?;
+        page.iter().for_each(|(node, _, key)| see(node, key));
+        let Some((node, idx, _)) = page.into_iter().last() else {
+            return Ok(());
+        };
+        last = Some((node, idx));
+    }
+}
+/// Walks over the keys of kept frames and results.
+async fn kept(db: &Db, job_key: &str, mut see: impl FnMut(&str, &str)) -> Result<(), Error> {
+    use frames::Column;
+    let mut last: Option<(String, String)> = None;
+    loop {
+        let mut rows = frames::Entity::find()
+            .select_only()
+            .columns([Column::NodeId, Column::Invocation])
+            .filter(Column::JobKey.eq(job_key));
+        if let Some((node, key)) = &last {
+            let same = Condition::all()
+                .add(Column::NodeId.eq(node))
+                .add(Column::Invocation.gt(key));
+            rows = rows
+                .filter(Column::NodeId.gte(node))
+                .filter(Condition::any().add(Column::NodeId.gt(node)).add(same));
+        }
+        let page: Vec<(String, String)> = rows
             .order_by_asc(Column::NodeId)
             .order_by_asc(Column::Invocation)
             .limit(ROWS)
+            .into_tuple()
             .all(db.read())
             .await?;
-        let whole = u64::try_from(page.len()).is_ok_and(|count| count == ROWS);
-        all.extend(page);
-        if !whole {
-            return Ok(all);
+        page.iter().for_each(|(node, key)| see(node, key));
+        last = page.into_iter().last();
+        if last.is_none() {
+            return Ok(());
+        }
+    }
+}
+/// Walks over what was said: the checkpoints by `fold`, and the events after the last of them by `see`.
+///
+/// # Errors
+/// The store cannot be read, or is damaged; what `fold` says.
+pub async fn walk(
+    db: &Db,
+    job_key: &str,
+    mut fold: impl FnMut(&[u8]) -> Result<(), Error>,
+    mut see: impl FnMut(&JobEvent),
+) -> Result<(), Error> {
+    use checkpoints::Column;
+    let mut covered = 0;
+    loop {
+        let rows = checkpoints::Entity::find()
+            .filter(Column::JobKey.eq(job_key))
+            .filter(Column::Seq.gt(covered))
+            .order_by_asc(Column::Seq)
+            .limit(CHECKPOINTS)
+            .all(db.read())
+            .await?;
+        let Some(last) = rows.last() else { break };
+        covered = last.seq;
+        rows.iter().try_for_each(|row| fold(&row.state))?;
+    }
+    // A checkpoint ends where a segment ends.
+    let mut from = covered + 1;
+    loop {
+        let segments = stretch::read(db, job_key, from).await?;
+        let Some(last) = segments.last() else {
+            return Ok(());
+        };
+        from = last.last_seq + 1;
+        for segment in segments {
+            decode(segment.payload)?.iter().for_each(&mut see);
         }
     }
 }
@@ -155,31 +179,61 @@ mod tests {
     use crate::migration::Migrator;
 
     #[tokio::test]
-    async fn frames_are_read_page_by_page_and_each_once() {
+    async fn keys_are_read_page_by_page_and_each_once() {
         for db in engines().await {
             db.migrate::<Migrator>().await.unwrap();
             // More than two pages, and pages that end within a node as well as between two.
             let most = usize::try_from(2 * ROWS + 1).unwrap();
-            let rows: Vec<_> = (0..most)
-                .map(|at| frames::ActiveModel {
-                    job_key: Set("j".to_owned()),
-                    node_id: Set(format!("n{}", at * 4 / most)),
-                    invocation: Set(format!("#{at}")),
-                    frames: Set(Vec::new()),
-                })
-                .collect();
+            let place = |at: usize| (format!("n{}", at * 4 / most), format!("#{at}"));
             let tx = db.begin().await.unwrap();
-            for rows in rows.chunks(500) {
-                frames::Entity::insert_many(rows.to_vec())
+            let all: Vec<usize> = (0..most).collect();
+            for some in all.chunks(500) {
+                let rows = some.iter().map(|at| frames::ActiveModel {
+                    job_key: Set("j".to_owned()),
+                    node_id: Set(place(*at).0),
+                    invocation: Set(place(*at).1),
+                    frames: Set(Vec::new()),
+                });
+                frames::Entity::insert_many(rows)
+                    .exec_without_returning(&*tx)
+                    .await
+                    .unwrap();
+                let rows = some.iter().map(|at| artifacts::ActiveModel {
+                    job_key: Set("j".to_owned()),
+                    node_id: Set(place(*at).0),
+                    idx: Set(i64::try_from(*at).unwrap()),
+                    invocation: Set(place(*at).1),
+                    published: Set(true),
+                    event: Set(None),
+                    segment: Set(Some(1)),
+                });
+                artifacts::Entity::insert_many(rows)
                     .exec_without_returning(&*tx)
                     .await
                     .unwrap();
             }
             tx.commit().await.unwrap();
-            let found = frames_of(&db, "j").await.unwrap();
-            let once: HashSet<_> = found.iter().map(|row| &row.invocation).collect();
-            assert_eq!((found.len(), once.len()), (most, most), "{}", db.engine());
-            assert!(frames_of(&db, "k").await.unwrap().is_empty());
+            let about = db.engine();
+            let (mut seen, mut marks) = (Vec::new(), HashSet::new());
+            kept(&db, "j", |node, key| seen.push((node.to_owned(), key.to_owned())))
+                .await
+                .unwrap();
+            assert_eq!(seen.len(), most, "{about}");
+            marks.extend(seen.iter().map(|(node, key)| mark(&[node, key])));
+            assert_eq!(marks.len(), most, "{about}");
+            let past = Past::read(&db, "j").await.unwrap();
+            assert_eq!(
+                (&past.known.committed, &past.known.kept),
+                (&marks, &marks),
+                "{about}"
+            );
+            let last = i64::try_from(most).unwrap();
+            assert_eq!(
+                (past.next_index.len(), past.next_index["n3"]),
+                (4, last),
+                "{about}"
+            );
+            assert!(Past::read(&db, "k").await.unwrap().known.is_empty());
         }
     }
 }

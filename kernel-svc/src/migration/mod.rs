@@ -6,6 +6,7 @@ mod m20261130_000002_journal;
 mod m20261130_000003_workflows;
 mod m20261130_000004_indexes;
 mod m20261201_000005_resume_at;
+mod m20261201_000006_checkpoints;
 
 use sea_orm_migration::prelude::*;
 
@@ -21,6 +22,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261130_000003_workflows::Migration),
             Box::new(m20261130_000004_indexes::Migration),
             Box::new(m20261201_000005_resume_at::Migration),
+            Box::new(m20261201_000006_checkpoints::Migration),
         ]
     }
     fn migration_table_name() -> sea_orm::DynIden {

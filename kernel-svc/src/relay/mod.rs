@@ -32,13 +32,13 @@ use atelier_proto::{
 use futures_util::{StreamExt, stream};
 use prost::Message;
 
-pub use said::Said;
+pub use said::{Said, Told};
 pub use save::Saver;
 
 use crate::{
     error::Error,
     event::{Event, EventReceiver},
-    log::{self, Append, ArtifactRow, FramesRow, JobPatch, Live, Past, Segment},
+    log::{self, Append, ArtifactRow, Checkpoint, FramesRow, JobPatch, Known, Live, Past, Segment},
     node::Registry,
 };
 use convert::Kept;
@@ -81,7 +81,10 @@ pub struct Relay {
     started: Instant,
     seq: i64,
     next_index: HashMap<Arc<str>, i64>,
-    committed: HashMap<(Arc<str>, String), i64>,
+    /// Artifacts that this process committed, by the hash of node and invocation.
+    committed: HashSet<u128>,
+    /// The same of an earlier process.
+    past: Arc<Known>,
     known: KnownMedia,
     output_shown: bool,
     /// What a supervisor changed; the first of them.
@@ -89,8 +92,10 @@ pub struct Relay {
     ended: bool,
     /// What an earlier process said already.
     said: Said,
-    /// Artifacts that an earlier process committed and did not show, by node and invocation.
-    unshown: HashMap<(Arc<str>, String), Pending>,
+    /// What was said since the last checkpoint.
+    since: Said,
+    /// Artifacts that an earlier process committed and did not show, by the same hash.
+    unshown: HashMap<u128, Pending>,
     /// Frames of finished invocations that are committed with the next append.
     frames: Vec<(Arc<str>, String, ListValue)>,
 }
@@ -123,33 +128,34 @@ impl Relay {
             started: Instant::now(),
             seq,
             next_index: HashMap::new(),
-            committed: HashMap::new(),
+            committed: HashSet::new(),
+            past: Arc::default(),
             known: KnownMedia::default(),
             output_shown: false,
             interventions: Vec::new(),
             ended: false,
             said: Said::default(),
+            since: Said::default(),
             unshown: HashMap::new(),
             frames: Vec::new(),
         }
     }
     /// Goes on where the relay of an earlier process stopped: indexes continue, and nothing is said twice.
     #[must_use]
-    pub fn after(mut self, past: &mut Past, said: Said) -> Self {
-        for row in &past.artifacts {
-            let node: Arc<str> = row.node_id.as_str().into();
-            let next = self.next_index.entry(Arc::clone(&node)).or_insert(0);
-            *next = (*next).max(row.idx + 1);
-            self.committed.insert((node, row.invocation.clone()), row.idx);
-        }
-        for (row, event) in past.unshown.drain(..) {
-            let key = (Arc::from(row.node_id.as_str()), row.invocation.clone());
+    pub fn after(mut self, past: Past, told: Told) -> Self {
+        self.next_index = past.next_index;
+        self.past = past.known;
+        for (row, event) in past.unshown {
+            let mark = log::mark(&[&row.node_id, &row.invocation]);
             self.unshown
-                .extend(recorded(row, event).map(|pending| (key, pending)));
+                .extend(recorded(row, event).map(|pending| (mark, pending)));
         }
-        self.output_shown = said.shows_output();
-        self.said = said;
-        self
+        self.output_shown = told.said.shows_output();
+        Self {
+            said: told.said,
+            since: told.since,
+            ..self
+        }
     }
     /// Takes events until the engine is done. Returns when all of them are durable and shown.
     ///
@@ -218,7 +224,7 @@ impl Relay {
         if artifacts.is_empty() {
             return Ok(());
         }
-        self.append(None, artifacts, Vec::new(), Vec::new(), JobPatch::default())
+        self.append(None, artifacts, Vec::new(), Vec::new(), None, JobPatch::default())
             .await
     }
     /// What finished invocations emitted, with references for media that are stored.
@@ -299,7 +305,10 @@ impl Relay {
             event_count: i64::try_from(kept.len()).unwrap_or(i64::MAX),
             payload: log::encode(kept.iter().map(AsRef::as_ref)),
         });
-        self.append(segment, artifacts, published, frames, patch).await?;
+        kept.iter().for_each(|event| self.since.note(event));
+        let checkpoint = self.since.checkpoint(self.seq);
+        self.append(segment, artifacts, published, frames, checkpoint, patch)
+            .await?;
         self.live.publish(&events, ended);
         metrics::counter!(crate::metrics::EVENTS).increment(u64::try_from(events.len()).unwrap_or(0));
         Ok(())
@@ -340,6 +349,7 @@ impl Relay {
         artifacts: Vec<ArtifactRow>,
         published: Vec<(String, i64)>,
         frames: Vec<FramesRow>,
+        checkpoint: Option<Checkpoint>,
         patch: JobPatch,
     ) -> Result<(), Error> {
         let append = Append {
@@ -349,6 +359,7 @@ impl Relay {
             artifacts,
             published,
             frames,
+            checkpoint,
             patch,
         };
         // A run must not be lost to a database that is away for a moment. An append that had been done after all is

@@ -86,13 +86,16 @@ impl Relay {
         let Some(event) = self.said.passes(event) else {
             return;
         };
-        if let Event::Artifact { node, invocation, .. } = &event {
-            let key = (Arc::clone(&node.id), invocation.clone());
-            if self.committed.contains_key(&key) {
-                // In its place among the other events of its node.
-                pending.extend(self.unshown.remove(&key));
-                return;
-            }
+        let mark = if let Event::Artifact { node, invocation, .. } = &event {
+            Some(log::mark(&[&node.id, invocation]))
+        } else {
+            None
+        };
+        if let Some(mark) = mark.filter(|mark| self.past.is_committed(*mark) || self.committed.contains(mark))
+        {
+            // In its place among the other events of its node.
+            pending.extend(self.unshown.remove(&mark));
+            return;
         }
         if !self.unshown.is_empty() && job_patch(&event, 0).is_some_and(|patch| patch.ends()) {
             let mut left: Vec<Pending> = std::mem::take(&mut self.unshown).into_values().collect();
@@ -117,7 +120,7 @@ impl Relay {
                     .map(|update| plain(Frame::OutputUpdate(update))),
             );
         }
-        let artifact = self.allocate(&event);
+        let artifact = mark.and_then(|mark| self.allocate(&event, mark));
         let elapsed = self.started.elapsed();
         let patch = job_patch(&event, self.clock.now().timestamp_micros());
         self.ended = patch.as_ref().is_some_and(JobPatch::ends);
@@ -161,7 +164,7 @@ impl Relay {
         }
     }
     /// Gives an artifact its index.
-    fn allocate(&mut self, event: &Event) -> Option<Commit> {
+    fn allocate(&mut self, event: &Event, mark: u128) -> Option<Commit> {
         let Event::Artifact {
             node,
             invocation,
@@ -174,8 +177,7 @@ impl Relay {
         let next = self.next_index.entry(Arc::clone(&node.id)).or_insert(0);
         let idx = *next;
         *next += 1;
-        self.committed
-            .insert((Arc::clone(&node.id), invocation.clone()), idx);
+        self.committed.insert(mark);
         let save = self
             .saver
             .wanted(&self.options, self.registry.meta(&node.node_type), outputs);

@@ -44,7 +44,10 @@ impl Frames<'_> {
             .any(|slot| slot.artifact && frame.contains_key(&*slot.name));
         let key = whole.then(|| format!("{}.{}", self.invocation, self.artifacts));
         // Consumers of an earlier process had the frame that it committed: those of this one get the same.
-        let before = key.as_deref().and_then(|key| self.emitter.committed(key));
+        let before = match &key {
+            Some(key) => self.emitter.committed(key).await,
+            None => None,
+        };
         let replaying = self.emitter.replaying;
         if let Some(before) = before {
             frame = before;

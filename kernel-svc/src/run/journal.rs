@@ -1,9 +1,9 @@
 //! What a run did before another process took it up: finished invocations answer from here instead of running again.
 //!
-//! Keys are those of the log's commits: node, and lineage with ordinal. Filled from the database by `jobs/`; the engine only
-//! reads it. An invocation that is not here runs; what it asks of providers is found again by its idempotency key.
+//! Keys are those of the log's commits: node, and lineage with ordinal. The engine only asks; who knows is outside of it
+//! (`log/`). An invocation that is not here runs; what it asks of providers is found again by its idempotency key.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use atelier_proto::value::{Map, Value};
 
@@ -12,42 +12,43 @@ const MAX_FRAMES: usize = 10_000;
 /// The same in bytes, about.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// Finished invocations of an earlier process.
-#[derive(Debug, Default)]
-pub struct Journal {
-    frames: HashMap<String, HashMap<String, Vec<Map>>>,
-    committed: HashMap<String, HashMap<String, Map>>,
-}
-impl Journal {
-    /// Adds what a whole invocation emitted, frame by frame.
-    pub fn add_frames(&mut self, node: &str, invocation: &str, frames: Vec<Map>) {
-        let node = self.frames.entry(node.to_owned()).or_default();
-        node.insert(invocation.to_owned(), frames);
-    }
-    /// Adds a committed result.
-    pub fn add_committed(&mut self, node: &str, invocation: &str, outputs: Map) {
-        let node = self.committed.entry(node.to_owned()).or_default();
-        node.insert(invocation.to_owned(), outputs);
-    }
-    /// Whether there is nothing in it.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.committed.is_empty()
-    }
+/// Knows what an earlier process did. One that cannot tell does not answer: a run must not go on without.
+#[async_trait::async_trait]
+pub trait Recorded: Send + Sync {
     /// All that an invocation with streamed output emitted.
-    pub(crate) fn frames(&self, node: &str, invocation: &str) -> Option<Vec<Map>> {
-        self.frames.get(node)?.get(invocation).cloned()
-    }
+    async fn frames(&self, node: &str, invocation: &str) -> Option<Vec<Map>>;
     /// What an invocation, or one marked frame of it, committed.
-    pub(crate) fn committed(&self, node: &str, invocation: &str) -> Option<Map> {
-        self.committed.get(node)?.get(invocation).cloned()
+    async fn committed(&self, node: &str, invocation: &str) -> Option<Map>;
+}
+
+/// Finished invocations of an earlier process; of a new run there are none, and nobody is asked.
+#[derive(Clone, Default)]
+pub struct Journal(Option<Arc<dyn Recorded>>);
+impl Journal {
+    /// Of a run that an earlier process began.
+    #[must_use]
+    pub fn of(recorded: Arc<dyn Recorded>) -> Self {
+        Self(Some(recorded))
+    }
+    pub(crate) async fn frames(&self, node: &str, invocation: &str) -> Option<Vec<Map>> {
+        self.0.as_ref()?.frames(node, invocation).await
+    }
+    pub(crate) async fn committed(&self, node: &str, invocation: &str) -> Option<Map> {
+        self.0.as_ref()?.committed(node, invocation).await
     }
     /// What a buffered invocation returned: all of it where that was kept, else what it committed.
-    pub(crate) fn returned(&self, node: &str, invocation: &str) -> Option<Map> {
-        let whole = self
-            .frames(node, invocation)
-            .and_then(|frames| frames.into_iter().next());
-        whole.or_else(|| self.committed(node, invocation))
+    pub(crate) async fn returned(&self, node: &str, invocation: &str) -> Option<Map> {
+        let recorded = self.0.as_ref()?;
+        let whole = recorded.frames(node, invocation).await;
+        match whole.and_then(|frames| frames.into_iter().next()) {
+            Some(whole) => Some(whole),
+            None => recorded.committed(node, invocation).await,
+        }
+    }
+}
+impl std::fmt::Debug for Journal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Journal").field(&self.0.is_some()).finish()
     }
 }
 

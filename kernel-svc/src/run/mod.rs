@@ -34,7 +34,7 @@ pub use handle::{RunError, RunHandle};
 pub use inbox::Envelope;
 pub(crate) use io::Arrival;
 pub use io::{Group, Inputs, Outputs};
-pub use journal::Journal;
+pub use journal::{Journal, Recorded};
 pub use lineage::{Lineage, Token};
 pub use options::{RunOptions, Supervision};
 pub use probe::Probe;

@@ -341,11 +341,12 @@ impl Emitter {
         }
     }
     /// What an earlier process committed under a key of this node.
-    pub fn committed(&self, invocation: &str) -> Option<Map> {
+    pub async fn committed(&self, invocation: &str) -> Option<Map> {
         self.core
             .journal
             .as_ref()?
             .committed(&self.node.label.id, invocation)
+            .await
     }
     /// Keeps what an invocation emitted for a later process.
     pub async fn remember(&self, invocation: &str, frames: Option<Arc<[Map]>>) {

@@ -1,9 +1,15 @@
 //! Runs that are cut off anywhere and go on from what was committed: nothing runs twice, and it comes to the same.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
-use atelier_kernel::{event::Event, run::Journal};
-use atelier_proto::value::Value;
+use atelier_kernel::{
+    event::Event,
+    run::{Journal, Recorded},
+};
+use atelier_proto::value::{Map, Value};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -11,9 +17,28 @@ use crate::{
     nodes::{Log, canonical},
 };
 
+/// Events of a run, by node and invocation.
+#[derive(Default)]
+struct Memory {
+    frames: HashMap<(String, String), Vec<Map>>,
+    committed: HashMap<(String, String), Map>,
+}
+#[tonic::async_trait]
+impl Recorded for Memory {
+    async fn frames(&self, node: &str, invocation: &str) -> Option<Vec<Map>> {
+        self.frames
+            .get(&(node.to_owned(), invocation.to_owned()))
+            .cloned()
+    }
+    async fn committed(&self, node: &str, invocation: &str) -> Option<Map> {
+        self.committed
+            .get(&(node.to_owned(), invocation.to_owned()))
+            .cloned()
+    }
+}
 /// What a later process would find of the first events of a run.
 fn journal(events: &[Event]) -> (Journal, BTreeSet<(String, String)>) {
-    let (mut journal, mut committed) = (Journal::default(), BTreeSet::new());
+    let (mut memory, mut committed) = (Memory::default(), BTreeSet::new());
     for event in events {
         match event {
             Event::Artifact {
@@ -22,18 +47,22 @@ fn journal(events: &[Event]) -> (Journal, BTreeSet<(String, String)>) {
                 outputs,
                 ..
             } => {
-                journal.add_committed(&node.id, invocation, (**outputs).clone());
-                committed.insert((node.id.to_string(), invocation.clone()));
+                let key = (node.id.to_string(), invocation.clone());
+                memory.committed.insert(key.clone(), (**outputs).clone());
+                committed.insert(key);
             }
             Event::Frames {
                 node,
                 invocation,
                 frames,
-            } => journal.add_frames(&node.id, invocation, frames.to_vec()),
+            } => {
+                let key = (node.id.to_string(), invocation.clone());
+                memory.frames.insert(key, frames.to_vec());
+            }
             _ => {}
         }
     }
-    (journal, committed)
+    (Journal::of(Arc::new(memory)), committed)
 }
 fn commits(done: &Done) -> BTreeSet<(String, String)> {
     journal(&done.events).1

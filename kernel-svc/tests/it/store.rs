@@ -1,6 +1,7 @@
 //! What a run leaves behind, on both engines: its row, its log, its artifacts; the relay that writes them and the service
 //! that serves them.
 
+mod adoption;
 mod fakes;
 mod inputs;
 mod kernel;

@@ -160,6 +160,7 @@ impl<'a> Outputs<'a> {
         let before = self
             .emitter
             .committed(&key)
+            .await
             .and_then(|before| before.get(output).cloned());
         self.emitter.replaying = before.is_some();
         let value = before.unwrap_or(value);

@@ -23,7 +23,7 @@ impl Actor {
         } = invocation;
         let silent = self.node.node.is_constant();
         let properties = if silent { None } else { scalars(&inputs) };
-        let returned = self.returned(&name);
+        let returned = self.returned(&name).await;
         self.emitter.replaying = returned.is_some();
         let outputs = match returned {
             Some(outputs) => Some(outputs),
@@ -52,9 +52,9 @@ impl Actor {
         Ok(())
     }
     /// What an earlier process got from this invocation.
-    pub(super) fn returned(&self, name: &str) -> Option<Map> {
+    pub(super) async fn returned(&self, name: &str) -> Option<Map> {
         let journal = self.core.journal.as_ref()?;
-        journal.returned(&self.node.label.id, name)
+        journal.returned(&self.node.label.id, name).await
     }
     /// Control events are part of no artifact: a controller's whole result is kept beside it.
     pub(super) async fn keep_control(&self, name: &str, outputs: &Map) {

@@ -84,7 +84,7 @@ impl Actor {
         inputs.extend(layers.map(|(name, value)| (name.clone(), value.clone())));
         self.complete_inputs(&mut inputs)?;
         let name = self.begin_named(key);
-        let returned = self.returned(&name);
+        let returned = self.returned(&name).await;
         self.emitter.replaying = returned.is_some();
         let outputs = match returned {
             Some(outputs) => Some(outputs),

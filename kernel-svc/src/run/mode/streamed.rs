@@ -30,8 +30,10 @@ impl Actor {
         let mut tries = Tries::new(&self.core, &inputs);
         let journal = self.core.journal.is_some();
         let (merged, uncommitted, artifacts, cut) = loop {
-            let journaled = self.core.journal.as_ref();
-            let past = journaled.and_then(|journal| journal.frames(&self.node.label.id, &name));
+            let past = match &self.core.journal {
+                Some(journal) => journal.frames(&self.node.label.id, &name).await,
+                None => None,
+            };
             let keeps = journal && self.exec.remembered();
             let mut frames = Frames {
                 emitter: &mut self.emitter,
@@ -52,7 +54,7 @@ impl Actor {
                 Ok(())
             } else {
                 // Not all of it was kept, but it ended: it runs again and shows nothing twice.
-                frames.emitter.replaying = frames.emitter.committed(&name).is_some();
+                frames.emitter.replaying = frames.emitter.committed(&name).await.is_some();
                 let code = self.exec.stream(inputs, &mut frames, &self.ctx);
                 call(&self.cancel, self.core.options.cancel_grace, code).await
             };

@@ -141,6 +141,7 @@ impl Scene {
             artifacts: Vec::new(),
             published: Vec::new(),
             frames: Vec::new(),
+            checkpoint: None,
             patch: JobPatch::default(),
         }
     }
