@@ -79,7 +79,10 @@ impl Providers {
         let counters = sketch.counters();
         let mut directory = Directory::default().with_stand_in(settings.stand_in);
         directory.add(Arc::new(sketch));
-        directory.add(Arc::new(OpenAi::new(settings.openai.clone())?));
+        directory.add(Arc::new(OpenAi::new(settings.openai.clone(), catalog.clone())?));
+        for remote in adapters::remotes(&settings, &catalog)? {
+            directory.add(remote);
+        }
         for provider in own {
             directory.add(provider);
         }

@@ -1,16 +1,13 @@
 //! Chat, streamed.
 
-use atelier_proto::value::{BytesForm, MediaRef, Value, to_json};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use atelier_proto::value::{BytesForm, Value, to_json};
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::errors::{in_stream, said_json};
-use super::http::{cancelled, content_type};
-use super::sse::Cutter;
 use super::tools::Calls;
 use super::wire::{ChatUsage, Completion};
 use super::{ID, OpenAi};
+use crate::adapters::http::{Cutter, address, cancelled, content_type};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
 use crate::seam::receipt;
 
@@ -46,17 +43,17 @@ struct Answer {
 impl OpenAi {
     /// Asks for an answer and tells its pieces as they come.
     pub(super) async fn chat(&self, call: &Call, emit: &dyn Emit) -> Result<Finished, Failure> {
-        let url = self.url("chat/completions")?;
+        let url = self.link.url("chat/completions")?;
         let body = request(call);
-        let build = || Ok(self.client.post(url.clone()).json(&body));
+        let build = || Ok(self.link.client().post(url.clone()).json(&body));
         let mut response = self.send(call, true, build).await?;
         let mut answer = Answer {
             id_known: response.headers().contains_key("x-request-id"),
             ..Answer::default()
         };
         if content_type(response.headers()).starts_with("application/json") {
-            let bytes = self.body(response, MAX_ANSWER).await?;
-            let json: Json = serde_json::from_slice(&bytes).map_err(|_| self.unreadable(&bytes))?;
+            let bytes = self.link.body(response, MAX_ANSWER).await?;
+            let json: Json = serde_json::from_slice(&bytes).map_err(|_| self.link.unreadable(&bytes))?;
             self.event(json, &mut answer, emit).await?;
             answer.done = true;
         } else {
@@ -103,7 +100,8 @@ impl OpenAi {
                 answer.done = true;
                 continue;
             }
-            let json: Json = serde_json::from_str(&event).map_err(|_| self.unreadable(event.as_bytes()))?;
+            let json: Json =
+                serde_json::from_str(&event).map_err(|_| self.link.unreadable(event.as_bytes()))?;
             self.event(json, answer, emit).await?;
         }
         Ok(())
@@ -112,7 +110,7 @@ impl OpenAi {
     async fn event(&self, json: Json, answer: &mut Answer, emit: &dyn Emit) -> Result<(), Failure> {
         if json.get("error").is_some_and(|error| !error.is_null()) {
             let mut failure = in_stream(&said_json(&json));
-            failure.message = self.scrub(&failure.message);
+            failure.message = self.link.scrub(&failure.message);
             // Pieces may have been told already; without a last piece they stay marked as partial.
             return Err(if answer.text.is_empty() {
                 failure
@@ -286,15 +284,5 @@ fn part(part: &Value) -> Json {
             json!({"type": "image_url", "image_url": {"url": address(media)}})
         }
         other => to_json(other, BytesForm::Tagged),
-    }
-}
-
-fn address(media: &MediaRef) -> String {
-    match &media.data {
-        Some(data) => {
-            let mime = media.mime_type.as_deref().unwrap_or("image/png");
-            format!("data:{mime};base64,{}", STANDARD.encode(data))
-        }
-        None => media.uri.clone(),
     }
 }
