@@ -170,8 +170,15 @@ impl Client {
         path: &str,
         body: &Value,
     ) -> anyhow::Result<impl Stream<Item = anyhow::Result<Value>> + Unpin + use<>> {
-        let request = self.http.post(self.url(path)?).header("accept", "text/event-stream");
-        let answer = request.json(body).send().await.with_context(|| self.unreachable())?;
+        let request = self
+            .http
+            .post(self.url(path)?)
+            .header("accept", "text/event-stream");
+        let answer = request
+            .json(body)
+            .send()
+            .await
+            .with_context(|| self.unreachable())?;
         let events = accepted(answer).await?.bytes_stream().eventsource();
         Ok(events
             .map(|event| Ok(serde_json::from_str(&event?.data)?))

@@ -94,7 +94,11 @@ async fn body(command: &Generate) -> anyhow::Result<Value> {
         "-" => stdin()?,
         prompt => prompt.to_owned(),
     };
-    let key = if command.kind == Kind::Speech { "text" } else { "prompt" };
+    let key = if command.kind == Kind::Speech {
+        "text"
+    } else {
+        "prompt"
+    };
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
             params.insert(key.to_owned(), value);
@@ -120,7 +124,10 @@ async fn body(command: &Generate) -> anyhow::Result<Value> {
         _ => set("images", Some(images.into())),
     }
     let mut body = Map::from_iter([
-        ("capability".to_owned(), command.kind.capability(from_picture).into()),
+        (
+            "capability".to_owned(),
+            command.kind.capability(from_picture).into(),
+        ),
         ("params".to_owned(), Value::Object(params)),
         ("surface".to_owned(), "cli".into()),
         ("background".to_owned(), command.background.into()),
@@ -317,16 +324,17 @@ async fn finish(client: &Client, command: &Generate, outcome: &Outcome) -> anyho
 async fn list(client: &Client, command: &Generate) -> anyhow::Result<u8> {
     let mut query = vec![(
         "capability",
-        command
-            .kind
-            .capability(!command.images.is_empty())
-            .to_owned(),
+        command.kind.capability(!command.images.is_empty()).to_owned(),
     )];
     if let Some(provider) = &command.provider {
         query.push(("provider", provider.clone()));
     }
     let answer = client.get("/api/v1/models", &query).await?;
-    let models = answer.get("models").and_then(Value::as_array).cloned().unwrap_or_default();
+    let models = answer
+        .get("models")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     if command.json {
         for model in &models {
             print::json_line(model)?;
@@ -347,6 +355,9 @@ async fn list(client: &Client, command: &Generate) -> anyhow::Result<u8> {
             note,
         ]
     };
-    print::table(&["provider", "model", "price", "note"], models.iter().map(cells).collect())?;
+    print::table(
+        &["provider", "model", "price", "note"],
+        models.iter().map(cells).collect(),
+    )?;
     Ok(OK)
 }

@@ -68,7 +68,8 @@ pub struct Settings {
     /// `auto`, `always` or `never`: whether the offline provider takes calls for providers that cannot be called here.
     /// Default `auto`: as long as no other provider is configured.
     pub stand_in: StandIn,
-    /// A TOML file with prices that override those that are compiled in. Default none.
+    /// A TOML file with prices that override those that are compiled in, or a folder with such a file per provider. A row
+    /// keeps what it was priced with. Default none.
     pub catalog: Option<PathBuf>,
     /// How long calls in flight may go on when the service is told to stop. Default 15 s.
     #[serde(with = "humantime_serde")]

@@ -12,11 +12,23 @@ async fn w_250_two_pictures_are_two_files_and_one_row() -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let out = data.path().join("boat.png");
     let out = out.to_string_lossy().into_owned();
-    let args = ["generate", "image", "a paper boat", "-n", "2", "--json", "-o", &out];
+    let args = [
+        "generate",
+        "image",
+        "a paper boat",
+        "-n",
+        "2",
+        "--json",
+        "-o",
+        &out,
+    ];
     let made = outcome(atelier(data.path(), &args)?).await?;
     assert!(made.status.success(), "{}{}", made.stdout, made.stderr);
     let summary = summary(&made.stdout);
-    assert_eq!((&summary["ok"], text(&summary, "provider")), (&json!(true), "sketch"));
+    assert_eq!(
+        (&summary["ok"], text(&summary, "provider")),
+        (&json!(true), "sketch")
+    );
     assert_eq!(summary["images"].as_array().map(Vec::len), Some(2));
     for name in ["boat-1.png", "boat-2.png"] {
         let bytes = std::fs::read(data.path().join(name))?;
@@ -56,10 +68,22 @@ async fn every_kind_gets_the_ending_of_its_type_and_text_goes_to_stdout() -> any
         assert!(std::fs::read(path)?.starts_with(head), "{kind}");
         assert!(made.stderr.contains("generation "), "{}", made.stderr);
     }
-    let said = outcome(atelier(data.path(), &["generate", "text", "Say something about rain"])?).await?;
-    assert!(said.status.success() && !said.stdout.trim().is_empty(), "{}", said.stderr);
+    let said = outcome(atelier(
+        data.path(),
+        &["generate", "text", "Say something about rain"],
+    )?)
+    .await?;
+    assert!(
+        said.status.success() && !said.stdout.trim().is_empty(),
+        "{}",
+        said.stderr
+    );
     let stdout = outcome(atelier(data.path(), &["generate", "text", "Say it", "-o", "-"])?).await?;
-    assert!(stdout.status.success() && !stdout.stdout.trim().is_empty(), "{}", stdout.stderr);
+    assert!(
+        stdout.status.success() && !stdout.stdout.trim().is_empty(),
+        "{}",
+        stdout.stderr
+    );
     server.kill().await
 }
 
@@ -74,10 +98,22 @@ async fn w_252_w_254_w_255_what_fails_says_so_and_listing_makes_nothing() -> any
     assert_eq!(missing.status.code(), Some(1));
     assert!(missing.stderr.contains("missing.png"), "{}", missing.stderr);
     let listed = outcome(atelier(data.path(), &["generate", "image", "--list-models"])?).await?;
-    assert!(listed.status.success() && listed.stdout.contains("sketch-image"), "{}", listed.stdout);
-    let background = outcome(atelier(data.path(), &["generate", "image", "a heron", "--background"])?).await?;
+    assert!(
+        listed.status.success() && listed.stdout.contains("sketch-image"),
+        "{}",
+        listed.stdout
+    );
+    let background = outcome(atelier(
+        data.path(),
+        &["generate", "image", "a heron", "--background"],
+    )?)
+    .await?;
     assert_eq!(background.status.code(), Some(1));
-    assert!(background.stderr.contains("server that is up"), "{}", background.stderr);
+    assert!(
+        background.stderr.contains("server that is up"),
+        "{}",
+        background.stderr
+    );
     let none = outcome(atelier(data.path(), &["generations", "list"])?).await?;
     assert_eq!(none.stdout.trim(), "No generations recorded.");
 
@@ -101,7 +137,14 @@ async fn w_252_w_254_w_255_what_fails_says_so_and_listing_makes_nothing() -> any
 async fn one_in_the_background_goes_on_without_its_caller() -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let server = Server::start(data.path(), &[]).await?;
-    let args = ["generate", "video", "a heron", "--background", "--idempotency-key", "once"];
+    let args = [
+        "generate",
+        "video",
+        "a heron",
+        "--background",
+        "--idempotency-key",
+        "once",
+    ];
     let first = outcome(atelier(data.path(), &args)?).await?;
     assert!(first.status.success(), "{}", first.stderr);
     let second = outcome(atelier(data.path(), &args)?).await?;
@@ -127,7 +170,14 @@ async fn one_in_the_background_goes_on_without_its_caller() -> anyhow::Result<()
 async fn ctrl_c_cancels_the_call() -> anyhow::Result<()> {
     let data = tempfile::tempdir()?;
     let server = Server::start(data.path(), &[]).await?;
-    let args = ["generate", "image", "a tree", "--param", "delay_ms=60000", "--json"];
+    let args = [
+        "generate",
+        "image",
+        "a tree",
+        "--param",
+        "delay_ms=60000",
+        "--json",
+    ];
     let child = atelier(data.path(), &args)?
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -135,7 +185,10 @@ async fn ctrl_c_cancels_the_call() -> anyhow::Result<()> {
     let pid = child.id().unwrap_or_default().to_string();
     let client = server.client();
     let running = async || {
-        let rows = client.list("/api/v1/generations", "generations", &[], 5).await.ok()?;
+        let rows = client
+            .list("/api/v1/generations", "generations", &[], 5)
+            .await
+            .ok()?;
         rows.into_iter().find(|row| text(row, "status") == "running")
     };
     let row = atelier_common::testkit::until(running)
@@ -144,7 +197,12 @@ async fn ctrl_c_cancels_the_call() -> anyhow::Result<()> {
     let signalled = std::process::Command::new("kill").args(["-INT", &pid]).status()?;
     assert!(signalled.success());
     let ended = child.wait_with_output().await?;
-    assert_eq!(ended.status.code(), Some(130), "{}", String::from_utf8_lossy(&ended.stderr));
+    assert_eq!(
+        ended.status.code(),
+        Some(130),
+        "{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
     let row = client
         .get(&format!("/api/v1/generations/{}", text(&row, "id")), &[])
         .await?;

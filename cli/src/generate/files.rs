@@ -34,7 +34,9 @@ pub(super) async fn reference(file: &Path) -> anyhow::Result<Value> {
         [b'G', b'I', b'F', b'8', ..] => "image/gif",
         _ => anyhow::bail!("{name} is no picture that is known here"),
     };
-    Ok(json!({"type": "image", "uri": format!("data:{mime};base64,{}", STANDARD.encode(&bytes)), "mime_type": mime}))
+    Ok(
+        json!({"type": "image", "uri": format!("data:{mime};base64,{}", STANDARD.encode(&bytes)), "mime_type": mime}),
+    )
 }
 
 /// Writes a text to the named file.
@@ -59,7 +61,11 @@ pub(super) async fn write(
     generation: &str,
     result: &Value,
 ) -> anyhow::Result<Vec<Value>> {
-    let made = result.get("assets").and_then(Value::as_array).cloned().unwrap_or_default();
+    let made = result
+        .get("assets")
+        .and_then(Value::as_array)
+        .cloned()
+        .unwrap_or_default();
     anyhow::ensure!(!made.is_empty(), "the server kept nothing of what was made");
     let many = made.len() > 1;
     anyhow::ensure!(
@@ -92,7 +98,10 @@ fn name(command: &Generate, generation: &str, content_type: &str, number: Option
         let tail = generation.rsplit('-').next().unwrap_or_default();
         PathBuf::from(format!("atelier-{}-{tail}", slug(words)))
     });
-    let stem = own.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    let stem = own
+        .file_stem()
+        .map(|stem| stem.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let named = command.out.as_ref().and_then(|out| out.extension());
     let ending = named.map_or_else(
         || ending(content_type).to_owned(),
@@ -108,7 +117,13 @@ fn name(command: &Generate, generation: &str, content_type: &str, number: Option
 fn slug(prompt: &str) -> String {
     let words: String = prompt
         .chars()
-        .map(|letter| if letter.is_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+        .map(|letter| {
+            if letter.is_alphanumeric() {
+                letter.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
         .take(MAX_SLUG)
         .collect();
     let parts: Vec<&str> = words.split('-').filter(|part| !part.is_empty()).collect();

@@ -179,7 +179,8 @@ fn event(told: Told, user_id: &str) -> Event {
             json!({"type": "progress", "progress": progress.progress, "total": progress.total}),
         ),
         Told::Chunk(chunk) => {
-            let bytes = (!chunk.data.is_empty()).then(|| to_json(&Value::Bytes(chunk.data), BytesForm::Tagged));
+            let bytes =
+                (!chunk.data.is_empty()).then(|| to_json(&Value::Bytes(chunk.data), BytesForm::Tagged));
             (
                 "chunk",
                 json!({

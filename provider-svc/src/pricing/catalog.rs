@@ -250,23 +250,27 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog that is compiled in, with the entries of an override file in front of it.
+    /// The catalogs that are compiled in, with the entries of an override file in front of them.
     ///
     /// # Errors
     /// [`CatalogError`] names the entry that is refused.
     pub fn load(overrides: Option<&str>) -> Result<Self, CatalogError> {
         let mut catalog = Self::default();
-        for text in BUILT_IN {
-            let file = Self::parse(text)?;
-            catalog.entries.extend(file.entries);
-            catalog.versions.extend(file.versions);
-        }
-        if let Some(text) = overrides {
-            let own = Self::parse(text)?;
-            catalog.entries.extend(own.entries);
-            catalog.versions.extend(own.versions);
+        for text in BUILT_IN.iter().copied().chain(overrides) {
+            catalog.put_in_front(text)?;
         }
         Ok(catalog)
+    }
+
+    /// Puts the entries of a file in front of what is there: an entry of the same provider and model is replaced.
+    ///
+    /// # Errors
+    /// [`CatalogError`] names the entry that is refused; nothing has changed then.
+    pub fn put_in_front(&mut self, text: &str) -> Result<(), CatalogError> {
+        let file = Self::parse(text)?;
+        self.entries.extend(file.entries);
+        self.versions.extend(file.versions);
+        Ok(())
     }
 
     /// Reads and checks one file.

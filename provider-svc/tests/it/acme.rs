@@ -41,12 +41,6 @@ unit = "video_second"
 price = "0.10"
 source = "test"
 [[entry]]
-provider = "rodin"
-model = "*"
-unit = "credit"
-price = "1.5"
-source = "test"
-[[entry]]
 provider = "topaz"
 model = "*"
 unit = "credit"

@@ -32,7 +32,13 @@ impl Ran {
             GenerationStatus::Completed => "completed".to_owned(),
             GenerationStatus::Cancelled => "cancelled".to_owned(),
             _ => {
-                let info = self.told.error.as_ref().unwrap().get_details_error_info().unwrap();
+                let info = self
+                    .told
+                    .error
+                    .as_ref()
+                    .unwrap()
+                    .get_details_error_info()
+                    .unwrap();
                 match info.metadata.get("reason") {
                     Some(reason) => format!("{}/{reason}", info.metadata["class"]),
                     None => info.metadata["class"].clone(),
@@ -45,10 +51,10 @@ impl Ran {
     }
     /// Amount and currency, `-` for none.
     pub fn cost(&self) -> String {
-        self.row
-            .cost
-            .as_ref()
-            .map_or_else(|| "-".to_owned(), |cost| format!("{} {}", cost.amount, cost.currency))
+        self.row.cost.as_ref().map_or_else(
+            || "-".to_owned(),
+            |cost| format!("{} {}", cost.amount, cost.currency),
+        )
     }
     pub fn error(&self) -> &str {
         self.row.error.as_deref().unwrap_or_default()

@@ -231,3 +231,59 @@ pub(crate) fn words(json: &Json) -> String {
         Json::Null | Json::Bool(_) | Json::Number(_) => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn p_048_p_070_credits_are_dollars_only_when_their_price_is_known() {
+        let catalog = Catalog::load(None).expect("valid");
+        let known = credits(&catalog, "kie", Decimal::from(4));
+        assert_eq!(
+            (known.cost, known.quantity),
+            (Money::usd(Decimal::new(2, 2)), Some(Decimal::from(4)))
+        );
+        let unknown = credits(&catalog, "meshy", Decimal::from(20));
+        assert_eq!(unknown.cost, Money::new(Decimal::from(20), "CREDITS:meshy"));
+        assert_eq!(
+            (unknown.unit_price, unknown.billing_unit.as_deref()),
+            (None, Some("credits"))
+        );
+    }
+
+    #[test]
+    fn numbers_are_exact_whatever_form_they_have() {
+        for (json, text) in [
+            (json!(0.28), "0.28"),
+            (json!("4.5"), "4.5"),
+            (json!(3_000_000_000_u64), "3000000000"),
+        ] {
+            assert_eq!(
+                number(&json).map(|number| number.to_string()).as_deref(),
+                Some(text)
+            );
+        }
+        assert_eq!(number(&json!(null)), None);
+        assert_eq!(stated_usd(Some(&json!("much"))), None);
+    }
+
+    #[test]
+    fn words_are_found_in_every_form_of_an_error() {
+        for (json, text) in [
+            (json!({"error": {"message": "a"}}), "a"),
+            (
+                json!({"detail": [{"loc": ["body", "duration"], "msg": "b"}]}),
+                "duration: b",
+            ),
+            (json!({"error": ["a", "b"]}), "a; b"),
+            (json!({"msg": "c"}), "c"),
+            (json!({"error": null, "message": "d"}), "d"),
+            (json!(7), ""),
+        ] {
+            assert_eq!(words(&json), text);
+        }
+    }
+}
