@@ -72,7 +72,7 @@ async fn p_097_a_picture_of_topaz_is_downloaded_when_it_is_there() {
     assert_eq!(ran.cost(), "0.100000000 USD");
     assert_eq!(
         (ran.row.quantity.as_deref(), ran.row.unit_price.as_deref()),
-        (Some("1"), Some("0.1"))
+        (Some("1"), Some("0.100000000"))
     );
     assert_eq!(ran.server.seen()[0].header("x-api-key"), KEY);
 }

@@ -21,7 +21,7 @@ pub const PNG: &str =
 /// The tiny WAV: the four samples with a head.
 pub const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAwF0AAIC7AAACABAAZGF0YQgAAAAAAAEAAAD//w==";
 /// The tiny MP4.
-pub const MP4: &[u8] = b"\0\0\0\x18ftypisom\0\0\x02\0isomiso2mp41\0\0\0\x08mdat";
+pub const MP4: &[u8] = b"\0\0\0\x18ftypisom\0\0\x02\0isommp41\0\0\0\x08mdat";
 /// The tiny GLB.
 pub const GLB: &[u8] = b"glTF\x02\0\0\0\x30\0\0\0\x1c\0\0\0JSON{\"asset\":{\"version\":\"2.0\"}} ";
 /// The tiny MP3.
