@@ -140,10 +140,7 @@ fn request(body: GenerationBody) -> Result<RunGenerationRequest, Error> {
         }),
         generation_id: None,
         idempotency_key,
-        persist: Some(Persist {
-            name,
-            ..Persist::default()
-        }),
+        persist: Some(Persist { name }),
         background,
         cancel_on_disconnect: false,
         deadline: None,
