@@ -20,6 +20,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("ATELIER_SKETCH_STEPS", "sketch.steps"),
     ("OPENAI_API_KEY", "openai.api_key"),
     ("OPENAI_BASE_URL", "openai.base_url"),
+    ("COMFYUI_BASE_URL", "comfyui.base_url"),
+    ("AUTOMATIC1111_BASE_URL", "automatic1111.base_url"),
     ("GEMINI_API_KEY", "gemini.api_key"),
     ("REPLICATE_API_TOKEN", "replicate.api_key"),
     ("ELEVENLABS_API_KEY", "elevenlabs.api_key"),
@@ -88,6 +90,10 @@ pub struct Settings {
     pub gemini: Remote,
     /// Replicate.
     pub replicate: Remote,
+    /// A web UI of AUTOMATIC1111. It needs no key: who sets its address has chosen it.
+    pub automatic1111: Remote,
+    /// A ComfyUI server. It needs no key: who sets its address has chosen it.
+    pub comfyui: Remote,
     /// ElevenLabs.
     pub elevenlabs: Remote,
     /// xAI.
@@ -124,6 +130,8 @@ impl Default for Settings {
             openai: OpenAi::default(),
             gemini: Remote::default(),
             replicate: Remote::default(),
+            automatic1111: Remote::default(),
+            comfyui: Remote::default(),
             elevenlabs: Remote::default(),
             xai: Remote::default(),
             together: Remote::default(),

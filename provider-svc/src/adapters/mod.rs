@@ -6,6 +6,8 @@ mod http;
 mod jobs;
 
 pub mod atlascloud;
+pub mod automatic1111;
+pub mod comfyui;
 pub mod elevenlabs;
 pub mod evolink;
 pub mod gemini;
@@ -44,6 +46,8 @@ pub fn remotes(settings: &Settings, catalog: &Arc<Catalog>) -> Result<Vec<Arc<dy
     }
     Ok(vec![
         of(atlascloud::AtlasCloud, &settings.atlascloud, catalog)?,
+        of(automatic1111::Automatic1111, &settings.automatic1111, catalog)?,
+        of(comfyui::ComfyUi, &settings.comfyui, catalog)?,
         of(elevenlabs::ElevenLabs, &settings.elevenlabs, catalog)?,
         of(evolink::Evolink, &settings.evolink, catalog)?,
         of(gemini::Gemini, &settings.gemini, catalog)?,

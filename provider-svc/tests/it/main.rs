@@ -20,6 +20,7 @@ mod openai_media;
 mod receipts;
 mod remote;
 mod remote_gemini;
+mod remote_home;
 mod remote_jobs;
 mod remote_others;
 mod remote_replicate;

@@ -95,6 +95,8 @@ pub async fn stack_at(provider: &str, remote: Remote) -> Stack {
     let mut settings = Settings::default();
     match provider {
         "atlascloud" => settings.atlascloud = remote,
+        "automatic1111" => settings.automatic1111 = remote,
+        "comfyui" => settings.comfyui = remote,
         "elevenlabs" => settings.elevenlabs = remote,
         "evolink" => settings.evolink = remote,
         "gemini" => settings.gemini = remote,

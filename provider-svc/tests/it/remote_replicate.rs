@@ -311,3 +311,16 @@ async fn p_017_a_film_that_was_refused_after_it_was_taken() {
         ("content_policy/output", "video_7")
     );
 }
+
+#[tokio::test]
+async fn p_125_a_deadline_in_the_queue_asks_for_a_stop_once() {
+    let mut late = barge(FLUX);
+    late.deadline = Some(Duration::from_millis(600).try_into().unwrap());
+    let ran = run(late, [answer(201, prediction("starting", Json::Null, json!({})))]).await;
+    assert_eq!((ran.ending().as_str(), ran.request_id()), ("timeout", "rp1"));
+    let targets = ran.server.targets();
+    let stops = targets
+        .iter()
+        .filter(|target| target.ends_with("/predictions/rp1/cancel"));
+    assert_eq!(stops.count(), 1);
+}

@@ -88,6 +88,14 @@ pub trait Dialect: Send + Sync + 'static {
     fn stop(&self, _ticket: &Ticket) -> Option<Order> {
         None
     }
+    /// What has to be asked first, where the way to stop a job depends on how it is.
+    fn look_to_stop(&self, _ticket: &Ticket) -> Option<Order> {
+        None
+    }
+    /// How to ask for a stop after that; absent when there is nothing to stop any more.
+    fn stop_seen(&self, ticket: &Ticket, _reply: &Reply) -> Option<Order> {
+        self.stop(ticket)
+    }
     /// What the answer to that means, and what is charged all the same.
     fn stopped(&self, _context: Context<'_>, reply: &Reply) -> (CancelAnswer, Option<Stated>) {
         let answer = match reply.status.as_u16() {

@@ -261,10 +261,24 @@ impl<D: Dialect> Provider for Jobs<D> {
         let Ok(ticket) = Ticket::read(resume) else {
             return CancelAnswer::Error;
         };
-        let Some(order) = self.dialect.stop(&ticket) else {
-            return CancelAnswer::Unsupported;
+        let order = match self.dialect.look_to_stop(&ticket) {
+            None => self.dialect.stop(&ticket).ok_or(CancelAnswer::Unsupported),
+            Some(look) => match self.request(&look).map(|look| self.link.ask(look)) {
+                Ok(asked) => match asked.await {
+                    Ok(reply) => self
+                        .dialect
+                        .stop_seen(&ticket, &reply)
+                        .ok_or(CancelAnswer::AlreadyDone),
+                    Err(_) => Err(CancelAnswer::Error),
+                },
+                Err(_) => Err(CancelAnswer::Error),
+            },
         };
-        let Ok(request) = self.request(&order) else {
+        let request = match order {
+            Err(answer) => return answer,
+            Ok(order) => self.request(&order),
+        };
+        let Ok(request) = request else {
             return CancelAnswer::Error;
         };
         match self.link.ask(request).await {
