@@ -114,6 +114,18 @@ impl<D: Dialect> Jobs<D> {
         Ok(said.state)
     }
 
+    /// How to ask for a stop, or why it cannot be asked for.
+    async fn stop_order(&self, ticket: &Ticket) -> Result<Order, CancelAnswer> {
+        let Some(look) = self.dialect.look_to_stop(ticket) else {
+            return self.dialect.stop(ticket).ok_or(CancelAnswer::Unsupported);
+        };
+        let look = self.request(&look).map_err(|_| CancelAnswer::Error)?;
+        let reply = self.link.ask(look).await.map_err(|_| CancelAnswer::Error)?;
+        self.dialect
+            .stop_seen(ticket, &reply)
+            .ok_or(CancelAnswer::AlreadyDone)
+    }
+
     /// A job that the provider does not know is lost; everything else says nothing of it.
     fn unasked(&self, refusal: Refusal, reply: &Reply) -> Result<State, Failure> {
         if matches!(reply.status.as_u16(), 404 | 410) {
@@ -261,20 +273,7 @@ impl<D: Dialect> Provider for Jobs<D> {
         let Ok(ticket) = Ticket::read(resume) else {
             return CancelAnswer::Error;
         };
-        let order = match self.dialect.look_to_stop(&ticket) {
-            None => self.dialect.stop(&ticket).ok_or(CancelAnswer::Unsupported),
-            Some(look) => match self.request(&look).map(|look| self.link.ask(look)) {
-                Ok(asked) => match asked.await {
-                    Ok(reply) => self
-                        .dialect
-                        .stop_seen(&ticket, &reply)
-                        .ok_or(CancelAnswer::AlreadyDone),
-                    Err(_) => Err(CancelAnswer::Error),
-                },
-                Err(_) => Err(CancelAnswer::Error),
-            },
-        };
-        let request = match order {
+        let request = match self.stop_order(&ticket).await {
             Err(answer) => return answer,
             Ok(order) => self.request(&order),
         };
