@@ -30,6 +30,11 @@ impl Dialect for ComfyUi {
         "or its address: COMFYUI_BASE_URL"
     }
 
+    fn volunteers(&self) -> bool {
+        // Without a workflow it can do nothing.
+        false
+    }
+
     fn models(&self) -> Vec<Model> {
         vec![model(
             "workflow",

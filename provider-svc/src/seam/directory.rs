@@ -79,7 +79,7 @@ impl Directory {
 
     fn any(&self, model: &str, capability: Capability) -> Result<Arc<dyn Provider>, Error> {
         let able = |provider: &&Arc<dyn Provider>| {
-            provider.missing().is_none() && can(provider.as_ref(), capability)
+            provider.missing().is_none() && provider.volunteers() && can(provider.as_ref(), capability)
         };
         // Who lists the model comes before those that would try any.
         let rank = |provider: &Arc<dyn Provider>| {

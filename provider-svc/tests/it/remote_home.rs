@@ -62,6 +62,21 @@ async fn p_109_outputs_are_read_from_the_history_and_cost_nothing() {
 }
 
 #[tokio::test]
+async fn a_server_that_needs_a_workflow_is_only_asked_by_name() {
+    let server = StandIn::start([taken()]).await;
+    let stack = stack("comfyui", &server).await;
+    let told = stack
+        .run(call("", "text_to_image", "", json!({"prompt": "a barge"})))
+        .await;
+    assert_eq!(told.predictions[0].provider, "sketch");
+    let told = stack
+        .run(call("comfyui", "text_to_image", "", json!({"prompt": "a barge"})))
+        .await;
+    assert!(told.error.as_ref().unwrap().message().contains("workflow"));
+    assert!(server.seen().is_empty(), "nothing was sent");
+}
+
+#[tokio::test]
 async fn p_110_a_graph_that_is_refused_names_the_node() {
     let body = json!({"error": {"type": "prompt_outputs_failed_validation", "message": "Prompt outputs failed validation"},
         "node_errors": {"4": {"errors": [{"type": "value_not_in_list", "message": "Value not in list",

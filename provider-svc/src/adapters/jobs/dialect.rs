@@ -24,6 +24,10 @@ pub trait Dialect: Send + Sync + 'static {
     }
     /// The models that are known; the first of a capability is its default.
     fn models(&self) -> Vec<Model>;
+    /// Whether it can do with what any request has; else it is only asked by name.
+    fn volunteers(&self) -> bool {
+        true
+    }
     /// Whether media that a request names by an address must be in the request.
     fn inlines(&self) -> bool {
         false

@@ -192,6 +192,10 @@ impl<D: Dialect> Provider for Jobs<D> {
         true
     }
 
+    fn volunteers(&self) -> bool {
+        self.dialect.volunteers()
+    }
+
     fn wants_bytes(&self) -> bool {
         true
     }
