@@ -24,6 +24,8 @@ const MAX_CONNECTS: u32 = 2;
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 /// Largest error body that is read.
 const MAX_ERROR: usize = 64 * 1024;
+/// Largest answer of a read that is no media, in bytes.
+const MAX_STATE: usize = 16 * 1024 * 1024;
 /// How much of an answer that is no answer is kept.
 const MAX_GLIMPSE: usize = 200;
 
@@ -147,8 +149,7 @@ impl Link {
         if status.is_success() && content_type(&headers).starts_with("text/html") {
             return Err(unreachable());
         }
-        let limit = usize::try_from(self.max_media_bytes).unwrap_or(usize::MAX);
-        let body = read(response, limit).await.map_err(|_| unreachable())?;
+        let body = read(response, MAX_STATE).await.map_err(|_| unreachable())?;
         Ok(Reply {
             status,
             headers,

@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Answer, Context, Dialect, Found, Jobs, MAX_JSON, Order, Place, State, Ticket};
+use super::{Answer, Context, Dialect, Found, Jobs, MAX_ANSWER, MAX_JSON, Order, Place, State, Ticket};
 use crate::adapters::http::{Cutter, Reply, bad, sniffed};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Media, Output, Params, Usage};
 use crate::seam::calling::{FETCH_PAUSES, may_pass};
@@ -68,7 +68,7 @@ impl<D: Dialect> Jobs<D> {
         emit: &dyn Emit,
     ) -> Result<Reply, Failure> {
         let build = || self.request(order);
-        let limit = self.link.max_media_bytes().saturating_mul(2) + MAX_JSON;
+        let limit = (self.link.max_media_bytes().saturating_mul(2) + MAX_JSON).min(MAX_ANSWER);
         let streams = match order.answer {
             Answer::Whole => false,
             Answer::Sound => Params(&call.params).flag("stream").unwrap_or(false),

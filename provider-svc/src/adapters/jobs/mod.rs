@@ -33,6 +33,8 @@ use crate::settings::Remote;
 
 /// Longest JSON answer that is taken beside the media in it, in bytes.
 const MAX_JSON: u64 = 4 * 1024 * 1024;
+/// Longest answer that is taken at once, media in it included; films and models come by their address.
+const MAX_ANSWER: u64 = 128 * 1024 * 1024;
 
 /// A provider that a dialect describes.
 pub struct Jobs<D> {
