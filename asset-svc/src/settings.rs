@@ -16,7 +16,8 @@ pub struct Settings {
     #[serde(with = "secret")]
     pub database_url: SecretString,
     /// Where the bytes are: `file:///folder`, `memory:///`, or an object store such as `s3://bucket/prefix`, whose keys come
-    /// from the environment variables that its own tools use. Default empty: the folder `blobs` in the data folder.
+    /// from the environment variables that its own tools use. Parts of an upload that a crash cut off are not listed by
+    /// S3; a lifecycle rule of the bucket removes them. Default empty: the folder `blobs` in the data folder.
     pub store_url: String,
     /// Largest asset that is taken, in bytes. Default 2 GiB.
     pub max_asset_bytes: u64,

@@ -4,8 +4,10 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod make;
 mod saved;
 
+pub use make::{Generate, Kind};
 pub use saved::{Export, Import, Nodes, Save, Spelling, Values, Workflows};
 
 /// Runs AI workflows and keeps account of every generation: what ran, what it made, what it cost.
@@ -59,6 +61,9 @@ pub enum Command {
                             atelier run 'Six images'\n  \
                             atelier run examples/branch.json --param night=true --json | tail -n 1")]
     Run(Run),
+    /// Make one thing with a model: a picture, speech, a film, music, a 3D model or text
+    #[command(after_help = make::EXAMPLES)]
+    Generate(Generate),
     /// Say all that is wrong with workflow files, without running them
     #[command(after_help = "Exit codes: 0 all can run, 1 something is wrong, 2 a file cannot be read.")]
     Check(Check),

@@ -86,7 +86,7 @@ async fn get(client: &Client, id: &str, out: Option<&Path>, json: bool) -> anyho
     };
     if let Some(out) = out {
         if out == Path::new("-") {
-            copy(client, id, &mut tokio::io::stdout()).await?;
+            print_bytes(client, id).await?;
             return Ok(OK);
         }
         save(client, id, out).await?;
@@ -125,6 +125,13 @@ pub async fn save(client: &Client, id: &str, to: &Path) -> anyhow::Result<()> {
     file.sync_all().await.with_context(cannot_write)?;
     tokio::fs::rename(partial, to).await.with_context(cannot_write)?;
     Ok(())
+}
+/// Writes an asset's bytes to stdout.
+///
+/// # Errors
+/// The server refused; stdout cannot be written.
+pub async fn print_bytes(client: &Client, id: &str) -> anyhow::Result<()> {
+    copy(client, id, &mut tokio::io::stdout()).await
 }
 async fn copy(
     client: &Client,

@@ -161,6 +161,29 @@ impl Client {
             .with_context(|| self.unreachable())?;
         Ok(accepted(answer).await?.bytes_stream().boxed())
     }
+    /// POST, JSON, with an answer of events, once.
+    ///
+    /// # Errors
+    /// As [`Client::get`]; the stream ends with an error when it breaks.
+    pub async fn post_events(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> anyhow::Result<impl Stream<Item = anyhow::Result<Value>> + Unpin + use<>> {
+        let request = self
+            .http
+            .post(self.url(path)?)
+            .header("accept", "text/event-stream");
+        let answer = request
+            .json(body)
+            .send()
+            .await
+            .with_context(|| self.unreachable())?;
+        let events = accepted(answer).await?.bytes_stream().eventsource();
+        Ok(events
+            .map(|event| Ok(serde_json::from_str(&event?.data)?))
+            .boxed())
+    }
     /// Events of a run after a number, to its end. A stream that breaks goes on where it broke.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ pub mod assets;
 pub mod check;
 pub mod client;
 pub mod costs;
+pub mod generate;
 pub mod generations;
 pub mod jobs;
 pub mod nodes;
@@ -46,6 +47,9 @@ pub async fn main(cli: Cli) -> anyhow::Result<ExitCode> {
             let outcome = match command {
                 Command::Up(_) => Ok(OK),
                 Command::Run(run) => run::run(&server.client(), run).await,
+                Command::Generate(generate) => {
+                    generate::generate(&server.client(), generate, server.goes_on()).await
+                }
                 Command::Check(check) => check::check(&server.client(), check).await,
                 Command::Workflows(workflows) => workflows::workflows(&server.client(), workflows).await,
                 Command::Nodes(nodes) => nodes::nodes(&server.client(), nodes).await,

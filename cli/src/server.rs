@@ -106,6 +106,11 @@ impl Server {
             }),
         })
     }
+    /// Whether it goes on when this process ends.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        self.own.is_none()
+    }
     /// A client of it.
     #[must_use]
     pub fn client(&self) -> Client {

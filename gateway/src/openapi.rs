@@ -8,8 +8,8 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::rest::{
-    assets, check, content, costs, escalations, field, files, generations, jobs, models, nodes, probes,
-    reach, storage, versions, workflows,
+    assets, check, content, costs, escalations, field, files, generate, generations, jobs, models, nodes,
+    probes, reach, storage, versions, workflows,
 };
 use crate::sse;
 
@@ -56,7 +56,7 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .routes(routes!(files::export))
         .routes(routes!(escalations::decide))
         .routes(routes!(sse::events))
-        .routes(routes!(generations::list))
+        .routes(routes!(generate::run, generations::list))
         .routes(routes!(generations::get))
         .routes(routes!(generations::cancel))
         .routes(routes!(costs::get))

@@ -63,15 +63,16 @@ impl Providers {
     ) -> Result<Self, BuildError> {
         atelier_common::metrics::describe(metrics::ALL);
         let tasks = deps.tasks.child("generations");
-        let overrides = match &settings.catalog {
-            None => None,
-            Some(path) => {
-                let text = tokio::fs::read_to_string(path).await;
-                Some(text.map_err(|error| BuildError::new("cannot read the price catalog", error))?)
+        let mut catalog =
+            Catalog::load(None).map_err(|error| BuildError::new("cannot use the price catalog", error))?;
+        if let Some(path) = &settings.catalog {
+            let texts = pricing::files::read(path).await;
+            let texts = texts.map_err(|error| BuildError::new("cannot read the price catalog", error))?;
+            for (file, text) in texts {
+                let unusable = |error| BuildError::new(format!("cannot use the prices of {file}"), error);
+                catalog.put_in_front(&text).map_err(unusable)?;
             }
-        };
-        let catalog = Catalog::load(overrides.as_deref())
-            .map_err(|error| BuildError::new("cannot use the price catalog", error))?;
+        }
         let catalog = Arc::new(catalog);
         let spool = Spool::open(&deps.data_dir, tasks.clone())
             .map_err(|error| BuildError::new("cannot open the spool", error))?;
@@ -79,7 +80,10 @@ impl Providers {
         let counters = sketch.counters();
         let mut directory = Directory::default().with_stand_in(settings.stand_in);
         directory.add(Arc::new(sketch));
-        directory.add(Arc::new(OpenAi::new(settings.openai.clone())?));
+        directory.add(Arc::new(OpenAi::new(settings.openai.clone(), catalog.clone())?));
+        for remote in adapters::remotes(&settings, &catalog)? {
+            directory.add(remote);
+        }
         for provider in own {
             directory.add(provider);
         }

@@ -195,6 +195,11 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether it takes calls that name no provider.
+    fn volunteers(&self) -> bool {
+        true
+    }
+
     /// Whether the bytes of assets that the parameters name must be in the call.
     fn wants_bytes(&self) -> bool {
         false

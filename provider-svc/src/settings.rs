@@ -1,11 +1,15 @@
 //! The `[provider]` section of the settings.
 
+mod remote;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
 use atelier_common::settings::{Settings as Section, secret};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
+
+pub use remote::Remote;
 
 /// Environment variables beside the regular ones: name and key.
 pub const ALIASES: &[(&str, &str)] = &[
@@ -16,6 +20,21 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("ATELIER_SKETCH_STEPS", "sketch.steps"),
     ("OPENAI_API_KEY", "openai.api_key"),
     ("OPENAI_BASE_URL", "openai.base_url"),
+    ("COMFYUI_BASE_URL", "comfyui.base_url"),
+    ("AUTOMATIC1111_BASE_URL", "automatic1111.base_url"),
+    ("GEMINI_API_KEY", "gemini.api_key"),
+    ("REPLICATE_API_TOKEN", "replicate.api_key"),
+    ("ELEVENLABS_API_KEY", "elevenlabs.api_key"),
+    ("XAI_API_KEY", "xai.api_key"),
+    ("TOGETHER_API_KEY", "together.api_key"),
+    ("MINIMAX_API_KEY", "minimax.api_key"),
+    ("MESHY_API_KEY", "meshy.api_key"),
+    ("RODIN_API_KEY", "rodin.api_key"),
+    ("REVE_API_KEY", "reve.api_key"),
+    ("ATLASCLOUD_API_KEY", "atlascloud.api_key"),
+    ("EVOLINK_API_KEY", "evolink.api_key"),
+    ("TOPAZ_API_KEY", "topaz.api_key"),
+    ("HUGGINGFACE_API_KEY", "huggingface.api_key"),
 ];
 
 /// Whether a provider may be called when the ledger cannot be told.
@@ -51,7 +70,8 @@ pub struct Settings {
     /// `auto`, `always` or `never`: whether the offline provider takes calls for providers that cannot be called here.
     /// Default `auto`: as long as no other provider is configured.
     pub stand_in: StandIn,
-    /// A TOML file with prices that override those that are compiled in. Default none.
+    /// A TOML file with prices that override those that are compiled in, or a folder with such a file per provider. A row
+    /// keeps what it was priced with. Default none.
     pub catalog: Option<PathBuf>,
     /// How long calls in flight may go on when the service is told to stop. Default 15 s.
     #[serde(with = "humantime_serde")]
@@ -66,6 +86,36 @@ pub struct Settings {
     pub sketch: Sketch,
     /// OpenAI, or any server that speaks its language.
     pub openai: OpenAi,
+    /// Google Gemini.
+    pub gemini: Remote,
+    /// Replicate.
+    pub replicate: Remote,
+    /// A web UI of AUTOMATIC1111. It needs no key: who sets its address has chosen it.
+    pub automatic1111: Remote,
+    /// A ComfyUI server. It needs no key: who sets its address has chosen it.
+    pub comfyui: Remote,
+    /// ElevenLabs.
+    pub elevenlabs: Remote,
+    /// xAI.
+    pub xai: Remote,
+    /// Together.
+    pub together: Remote,
+    /// MiniMax.
+    pub minimax: Remote,
+    /// Meshy.
+    pub meshy: Remote,
+    /// Rodin, by Hyper3D.
+    pub rodin: Remote,
+    /// Reve.
+    pub reve: Remote,
+    /// AtlasCloud.
+    pub atlascloud: Remote,
+    /// Evolink.
+    pub evolink: Remote,
+    /// Topaz Labs.
+    pub topaz: Remote,
+    /// Hugging Face inference providers.
+    pub huggingface: Remote,
 }
 impl Default for Settings {
     fn default() -> Self {
@@ -78,6 +128,21 @@ impl Default for Settings {
             rpc_timeout: Duration::from_secs(30),
             sketch: Sketch::default(),
             openai: OpenAi::default(),
+            gemini: Remote::default(),
+            replicate: Remote::default(),
+            automatic1111: Remote::default(),
+            comfyui: Remote::default(),
+            elevenlabs: Remote::default(),
+            xai: Remote::default(),
+            together: Remote::default(),
+            minimax: Remote::default(),
+            meshy: Remote::default(),
+            rodin: Remote::default(),
+            reve: Remote::default(),
+            atlascloud: Remote::default(),
+            evolink: Remote::default(),
+            topaz: Remote::default(),
+            huggingface: Remote::default(),
         }
     }
 }
@@ -131,6 +196,8 @@ pub struct OpenAi {
     pub chat_models: Vec<String>,
     /// Models for transcripts; the first is the default.
     pub transcription_models: Vec<String>,
+    /// Models for films; the first is the default. Default none: OpenAI has announced the end of its own.
+    pub video_models: Vec<String>,
     /// Models for embeddings; the first is the default.
     pub embedding_models: Vec<String>,
     /// Whether its calls cost nothing, as with a server at home. Default false.
@@ -162,6 +229,7 @@ impl Default for OpenAi {
             speech_models: names(&["tts-1", "tts-1-hd"]),
             chat_models: names(&["gpt-4o-mini"]),
             transcription_models: names(&["whisper-1", "gpt-4o-transcribe", "gpt-4o-mini-transcribe"]),
+            video_models: Vec::new(),
             embedding_models: names(&["text-embedding-3-small"]),
             free: false,
             longest_wait: Duration::from_secs(120),
@@ -170,6 +238,23 @@ impl Default for OpenAi {
             read_timeout: Duration::from_secs(600),
             max_media_bytes: 64 * 1024 * 1024,
             allowed_hosts: Vec::new(),
+        }
+    }
+}
+
+impl OpenAi {
+    /// What it has in common with every provider on the network.
+    pub(crate) fn remote(&self) -> Remote {
+        Remote {
+            api_key: self.api_key.clone(),
+            base_url: self.base_url.clone(),
+            models: Vec::new(),
+            longest_wait: self.longest_wait,
+            first_pause: self.first_pause,
+            connect_timeout: self.connect_timeout,
+            read_timeout: self.read_timeout,
+            max_media_bytes: self.max_media_bytes,
+            allowed_hosts: self.allowed_hosts.clone(),
         }
     }
 }

@@ -8,6 +8,7 @@ mod cancel;
 mod command;
 mod console;
 mod failure;
+mod generate;
 mod outside_readers;
 mod outside_worker;
 mod public_table;

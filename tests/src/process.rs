@@ -47,12 +47,8 @@ pub fn atelier(data: &Path, args: &[&str]) -> anyhow::Result<Command> {
         .env("ATELIER_DATA", data)
         .kill_on_drop(true)
         .stdin(Stdio::null());
-    for name in [
-        "ATELIER_SERVER",
-        "ATELIER_CONFIG",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-    ] {
+    let providers = atelier_provider::settings::ALIASES.iter().map(|(name, _)| *name);
+    for name in ["ATELIER_SERVER", "ATELIER_CONFIG"].into_iter().chain(providers) {
         command.env_remove(name);
     }
     Ok(command)

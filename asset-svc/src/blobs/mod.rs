@@ -63,8 +63,8 @@ impl std::fmt::Debug for Cleaner {
 }
 
 impl Blobs {
-    /// Opens the store of a URL: `file:///folder`, `memory:///`, or what the object store crate was built with. A folder
-    /// is created; everything that is written to it is flushed to the disk with its directory.
+    /// Opens the store of a URL: `file:///folder`, `memory:///`, or `s3://bucket/prefix`. A folder is created; everything
+    /// that is written to it is flushed to the disk with its directory.
     ///
     /// # Errors
     /// `Store` when the URL is of no known store or the folder cannot be made.
@@ -85,6 +85,7 @@ impl Blobs {
         if url.scheme() == "memory" {
             return Ok(Self::with_store(Arc::new(InMemory::new()), cleaner.0));
         }
+        atelier_common::egress::install_crypto();
         let options = options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let (store, prefix) = object_store::parse_url_opts(url, options)?;
         Ok(Self {

@@ -110,7 +110,7 @@ async fn what_a_crash_left_without_a_name_is_removed_at_the_start() {
                 std::fs::write(world.folder().join("tmp/0190"), b"half").unwrap();
                 std::fs::write(world.folder().join("tmp/0190#1"), b"half").unwrap();
             }
-            Place::Memory(store) => {
+            Place::Store(_, store) => {
                 use object_store::ObjectStoreExt;
                 store
                     .put(&"tmp/0190".into(), b"half".as_slice().into())

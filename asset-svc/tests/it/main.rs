@@ -14,6 +14,7 @@ mod commit;
 mod download;
 mod faults;
 mod list;
+mod s3;
 mod slots;
 mod socket;
 mod store;

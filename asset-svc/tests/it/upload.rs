@@ -61,7 +61,7 @@ async fn an_upload_becomes_an_asset_with_everything_that_was_said() {
                 assert!(path.is_absolute() && path.ends_with(object));
                 assert_eq!(std::fs::read(path).unwrap(), PNG);
             }
-            Place::Memory(_) => assert_eq!(asset.file_path, None),
+            Place::Store(..) => assert_eq!(asset.file_path, None),
         }
     }
 }

@@ -38,7 +38,7 @@ pub type Client = AssetServiceClient<Transport>;
 #[derive(Debug, Clone)]
 pub enum Place {
     Folder,
-    Memory(Arc<dyn ObjectStore>),
+    Store(&'static str, Arc<dyn ObjectStore>),
 }
 
 pub struct World {
@@ -53,12 +53,15 @@ pub struct World {
 
 /// Every engine and every store. They know nothing of each other, so not every pair is tried.
 pub async fn worlds() -> Vec<World> {
-    let memory = || Place::Memory(Arc::new(InMemory::new()));
+    let memory = || Place::Store("memory", Arc::new(InMemory::new()));
     let mut worlds = vec![World::new(TestDb::sqlite().await, Place::Folder).await];
     worlds.push(match TestDb::postgres().await {
         Some(db) => World::new(db, memory()).await,
         None => World::new(TestDb::sqlite().await, memory()).await,
     });
+    if let Some(store) = crate::s3::store() {
+        worlds.push(World::new(TestDb::sqlite().await, Place::Store("s3", store)).await);
+    }
     worlds
 }
 
@@ -71,10 +74,9 @@ impl World {
         let name = format!(
             "{} and {}",
             db.engine(),
-            if matches!(place, Place::Folder) {
-                "folder"
-            } else {
-                "memory"
+            match &place {
+                Place::Folder => "folder",
+                Place::Store(name, _) => name,
             }
         );
         let client = start(&db, &deps, &place, &watch).await;
@@ -109,7 +111,7 @@ impl World {
     pub async fn objects(&self) -> Vec<String> {
         let mut names: Vec<String> = match &self.place {
             Place::Folder => files(&self.folder(), &self.folder()),
-            Place::Memory(store) => {
+            Place::Store(_, store) => {
                 store
                     .list(None)
                     .map(|meta| meta.unwrap().location.to_string())
@@ -249,7 +251,7 @@ async fn start(db: &TestDb, deps: &Deps, place: &Place, watch: &Arc<Watch>) -> C
             let url = Url::from_directory_path(deps.data_dir.join("blobs")).unwrap();
             Blobs::open(&url, &[], deps.tasks.clone()).unwrap()
         }
-        Place::Memory(store) => Blobs::with_store(Arc::clone(store), deps.tasks.clone()),
+        Place::Store(_, store) => Blobs::with_store(Arc::clone(store), deps.tasks.clone()),
     };
     let blobs = blobs.wrapped(|inner| {
         Arc::new(Watched {

@@ -8,6 +8,7 @@ pub(crate) mod costs;
 pub(crate) mod escalations;
 pub(crate) mod field;
 pub(crate) mod files;
+pub(crate) mod generate;
 pub(crate) mod generations;
 pub(crate) mod graph;
 pub(crate) mod jobs;

@@ -20,6 +20,7 @@ mod escalations;
 mod events;
 mod fakes;
 mod frames;
+mod generate;
 mod jobs;
 mod limits;
 mod reach;

@@ -5,8 +5,23 @@ use std::collections::HashMap;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Deserializer};
 
-/// The catalog that is compiled in.
-const BUILT_IN: &str = include_str!("catalog.toml");
+/// The catalogs that are compiled in, one file per provider.
+const BUILT_IN: &[&str] = &[
+    include_str!("catalog/elevenlabs.toml"),
+    include_str!("catalog/fal_ai.toml"),
+    include_str!("catalog/gemini.toml"),
+    include_str!("catalog/kie.toml"),
+    include_str!("catalog/meshy.toml"),
+    include_str!("catalog/minimax.toml"),
+    include_str!("catalog/openai.toml"),
+    include_str!("catalog/replicate.toml"),
+    include_str!("catalog/reve.toml"),
+    include_str!("catalog/sketch.toml"),
+    include_str!("catalog/together.toml"),
+    include_str!("catalog/xai.toml"),
+];
+/// Name of the model whose entry is the price of a provider's credit.
+const CREDIT: &str = "*";
 /// A rung may differ from the base price by this factor at most; more means that a unit was mistaken.
 const WIDEST: u32 = 50;
 
@@ -37,6 +52,9 @@ pub enum Unit {
     /// A second of audio.
     #[serde(rename = "audio_second")]
     AudioSecond,
+    /// A second that the provider's machine computes.
+    #[serde(rename = "compute_second")]
+    ComputeSecond,
     /// A minute of audio.
     #[serde(rename = "audio_minute")]
     AudioMinute,
@@ -113,6 +131,15 @@ pub enum Surcharge {
         #[serde(deserialize_with = "decimal")]
         price: Decimal,
     },
+    /// Something that may be charged per request and cannot be told from the parameters: it is named beside the price
+    /// and never added to it.
+    PerRequest {
+        /// Its price.
+        #[serde(deserialize_with = "decimal")]
+        price: Decimal,
+        /// What it is for.
+        spec: String,
+    },
 }
 
 /// The price of a model.
@@ -164,6 +191,11 @@ pub struct Entry {
     /// The published price is known to be wrong: decline.
     #[serde(default)]
     pub quote_wrong: bool,
+    /// The published price is that of the plainest use only: what is asked beyond it is not in the price.
+    #[serde(default)]
+    pub spec_gap: bool,
+    /// The day on which the price was last compared with its source.
+    pub verified_at: Option<String>,
     /// Where the price was read.
     pub source: String,
 }
@@ -218,18 +250,27 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// The catalog that is compiled in, with the entries of an override file in front of it.
+    /// The catalogs that are compiled in, with the entries of an override file in front of them.
     ///
     /// # Errors
     /// [`CatalogError`] names the entry that is refused.
     pub fn load(overrides: Option<&str>) -> Result<Self, CatalogError> {
-        let mut catalog = Self::parse(BUILT_IN)?;
-        if let Some(text) = overrides {
-            let own = Self::parse(text)?;
-            catalog.entries.extend(own.entries);
-            catalog.versions.extend(own.versions);
+        let mut catalog = Self::default();
+        for text in BUILT_IN.iter().copied().chain(overrides) {
+            catalog.put_in_front(text)?;
         }
         Ok(catalog)
+    }
+
+    /// Puts the entries of a file in front of what is there: an entry of the same provider and model is replaced.
+    ///
+    /// # Errors
+    /// [`CatalogError`] names the entry that is refused; nothing has changed then.
+    pub fn put_in_front(&mut self, text: &str) -> Result<(), CatalogError> {
+        let file = Self::parse(text)?;
+        self.entries.extend(file.entries);
+        self.versions.extend(file.versions);
+        Ok(())
     }
 
     /// Reads and checks one file.
@@ -273,6 +314,15 @@ impl Catalog {
         self.entries.get(&(provider.to_owned(), model.to_owned()))
     }
 
+    /// The price of one of a provider's credits, when it is known: the entry of the model `*`.
+    #[must_use]
+    pub fn credit(&self, provider: &str) -> Option<Decimal> {
+        let entry = self.get(provider, CREDIT)?;
+        entry
+            .price
+            .filter(|_| entry.unit == Unit::Credit && entry.currency == "USD")
+    }
+
     /// Versions of the files that it was read from.
     #[must_use]
     pub fn versions(&self) -> &[String] {
@@ -305,7 +355,7 @@ impl Entry {
             Unit::Generation => "generation",
             Unit::Task => "task",
             Unit::Megapixel | Unit::MegapixelTiered => "megapixel",
-            Unit::VideoSecond | Unit::InputVideoSecond | Unit::AudioSecond => "second",
+            Unit::VideoSecond | Unit::InputVideoSecond | Unit::AudioSecond | Unit::ComputeSecond => "second",
             Unit::AudioMinute => "minute",
             Unit::KiloChars => "1k characters",
             Unit::MegaChars => "1M characters",
@@ -337,7 +387,9 @@ fn check(entry: &Entry) -> Result<(), String> {
     ];
     let rungs = entry.rungs.iter().map(|rung| rung.price);
     let surcharges = entry.surcharges.iter().map(|surcharge| match surcharge {
-        Surcharge::InputImage { price, .. } | Surcharge::InputVideoSecond { price } => *price,
+        Surcharge::InputImage { price, .. }
+        | Surcharge::InputVideoSecond { price }
+        | Surcharge::PerRequest { price, .. } => *price,
     });
     if numbers
         .into_iter()
@@ -358,6 +410,7 @@ fn check(entry: &Entry) -> Result<(), String> {
         | Unit::VideoSecond
         | Unit::InputVideoSecond
         | Unit::AudioSecond
+        | Unit::ComputeSecond
         | Unit::AudioMinute
         | Unit::KiloChars
         | Unit::MegaChars

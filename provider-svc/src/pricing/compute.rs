@@ -35,6 +35,14 @@ pub(super) fn price(entry: &Entry, q: &Quantities) -> Result<Quote, Unpriced> {
     };
     let lines = surcharged(entry, q, lines)?;
     let mut breakdown = lines.text;
+    if entry.spec_gap {
+        breakdown.push_str("; extras are not in the published price");
+    }
+    for surcharge in &entry.surcharges {
+        if let Surcharge::PerRequest { price, spec } = surcharge {
+            breakdown.push_str(&format!("; without {price} for {spec}"));
+        }
+    }
     for assumption in assumptions {
         breakdown.push_str("; assumed ");
         breakdown.push_str(&assumption);
@@ -199,6 +207,12 @@ fn plain(
                 .ok_or_else(|| decline("the length of the audio is not known"))?,
             each,
         ),
+        Unit::ComputeSecond => simple(
+            "seconds",
+            q.seconds
+                .ok_or_else(|| decline("the time of computing is not known"))?,
+            each,
+        ),
         Unit::InputVideoSecond => simple(
             "seconds",
             q.input_seconds
@@ -350,6 +364,8 @@ fn surcharged(entry: &Entry, q: &Quantities, mut lines: Lines) -> Result<Lines, 
                     lines = simple("seconds", plus(input, q.seconds.unwrap_or_default())?, *price)?;
                 }
             }
+            // Named in the breakdown, never added.
+            Surcharge::PerRequest { .. } => {}
         }
     }
     Ok(lines)

@@ -1,10 +1,11 @@
 //! What a call costs: the catalog, the quantities of a request, and the arithmetic (generations specification 5).
 //!
-//! Pure. A price is an answer with a source, never a guess: what is not known is declined with a reason, and nothing
+//! Pure but for [`files`]. A price is an answer with a source, never a guess: what is not known is declined with a reason, and nothing
 //! here makes a zero out of it. Amounts are exact decimals, rounded half-even to nine digits at the very end.
 
 pub mod catalog;
 mod compute;
+pub mod files;
 mod quantities;
 #[cfg(test)]
 mod tests;

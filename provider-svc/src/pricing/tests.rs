@@ -284,3 +284,141 @@ fn the_built_in_catalog_is_valid_and_reads_well() {
     quantities.resolution = Some("1536x1024".to_owned());
     assert!(catalog.price("openai", "gpt-image-1.5", &quantities).is_err());
 }
+
+#[test]
+fn g_054_the_catalogs_that_are_compiled_in_price_the_worked_examples() {
+    let catalog = Catalog::load(None).expect("valid");
+    let cost = |provider: &str, model: &str, change: &dyn Fn(&mut Quantities)| {
+        let mut quantities = Quantities::default();
+        change(&mut quantities);
+        let quote = catalog.price(provider, model, &quantities).expect("priced");
+        exact(quote.cost.amount)
+    };
+    let pixels = |width, height, outputs| {
+        move |q: &mut Quantities| (q.pixels, q.outputs) = (Some((width, height)), outputs)
+    };
+    let clip = |resolution: &'static str, audio, length| {
+        move |q: &mut Quantities| {
+            q.resolution = Some(resolution.to_owned());
+            (q.audio, q.seconds) = (Some(audio), Some(decimal(length)));
+        }
+    };
+    assert_eq!(
+        cost("fal_ai", "fal-ai/flux/schnell", &pixels(1_024, 1_024, 4)),
+        "0.012000000"
+    );
+    assert_eq!(
+        cost("fal_ai", "fal-ai/flux/dev", &pixels(1_024, 1_024, 1)),
+        "0.025000000"
+    );
+    assert_eq!(
+        cost("fal_ai", "fal-ai/luma-photon", &pixels(1_365, 768, 1)),
+        "0.018995361"
+    );
+    assert_eq!(
+        cost("fal_ai", "fal-ai/nano-banana", &|q| q.outputs = 3),
+        "0.119400000"
+    );
+    let pixverse = "fal-ai/pixverse/v6/text-to-video";
+    assert_eq!(cost("fal_ai", pixverse, &clip("720p", true, "5")), "0.300000000");
+    assert_eq!(
+        cost("fal_ai", pixverse, &clip("1080p", false, "8")),
+        "0.720000000"
+    );
+    // A tier that the ladder has itself is not read as its neighbour.
+    assert_eq!(cost("fal_ai", pixverse, &clip("540p", false, "2")), "0.070000000");
+    let kling = "fal-ai/kling-video/v2.5-turbo/pro/text-to-video";
+    assert_eq!(
+        cost("fal_ai", kling, &|q| q.seconds = Some(decimal("10"))),
+        "0.700000000"
+    );
+    let turbo = "fal-ai/elevenlabs/tts/turbo-v2.5";
+    assert_eq!(
+        cost("fal_ai", turbo, &|q| q.characters = Some(1_234)),
+        "0.061700000"
+    );
+    assert_eq!(cost("fal_ai", "fal-ai/minimax-music", &|_| {}), "0.030000000");
+    let medium = |q: &mut Quantities| {
+        (q.outputs, q.quality) = (3, Some("medium".to_owned()));
+    };
+    assert_eq!(cost("openai", "gpt-image-1", &medium), "0.126000000");
+    assert_eq!(
+        cost("openai", "tts-1", &|q| q.characters = Some(4_096)),
+        "0.061440000"
+    );
+    assert_eq!(
+        cost("openai", "whisper-1", &|q| q.seconds = Some(decimal("187"))),
+        "0.018700000"
+    );
+    assert_eq!(catalog.credit("kie"), Some(decimal("0.005")));
+    assert_eq!(
+        cost("kie", "*", &|q| q.credits = Some(decimal("16"))),
+        "0.080000000"
+    );
+    assert_eq!(
+        catalog.credit("meshy"),
+        None,
+        "what its credit is worth depends on the plan"
+    );
+}
+
+#[test]
+fn what_cannot_be_counted_is_named_beside_the_price_and_never_added() {
+    let text = r#"
+schema = 1
+[[entry]]
+provider = "x"
+model = "search"
+unit = "image"
+price = "0.04"
+spec_gap = true
+verified_at = "2026-12-01"
+source = "example"
+[[entry.surcharge]]
+kind = "per_request"
+price = "0.015"
+spec = "a search of the web"
+[[entry]]
+provider = "x"
+model = "machine"
+unit = "compute_second"
+price = "0.0014"
+source = "example"
+"#;
+    let catalog = Catalog::parse(text).expect("valid");
+    let quote = catalog
+        .price("x", "search", &Quantities::default())
+        .expect("priced");
+    assert_eq!(exact(quote.cost.amount), "0.040000000");
+    let told = &quote.breakdown;
+    assert!(told.contains("without 0.015 for a search of the web"), "{told}");
+    assert!(told.contains("extras are not in the published price"), "{told}");
+    assert!(catalog.price("x", "machine", &Quantities::default()).is_err());
+    let ran = Quantities {
+        seconds: Some(decimal("2.5")),
+        ..Quantities::default()
+    };
+    let quote = catalog.price("x", "machine", &ran).expect("priced");
+    assert_eq!(exact(quote.cost.amount), "0.003500000");
+}
+
+#[test]
+fn an_operators_file_replaces_single_entries_and_leaves_the_others() {
+    let own = r#"
+schema = 1
+version = "own"
+[[entry]]
+provider = "meshy"
+model = "*"
+unit = "credit"
+price = "0.02"
+source = "our plan"
+"#;
+    let mut catalog = Catalog::load(None).expect("valid");
+    let before = catalog.get("meshy", "meshy-6").cloned();
+    catalog.put_in_front(own).expect("valid");
+    assert_eq!(catalog.credit("meshy"), Some(decimal("0.02")));
+    assert_eq!(catalog.get("meshy", "meshy-6").cloned(), before);
+    assert!(catalog.put_in_front("schema = 1\n[[entry]]\n").is_err());
+    assert_eq!(catalog.versions().last().map(String::as_str), Some("own"));
+}

@@ -79,15 +79,19 @@ impl Directory {
 
     fn any(&self, model: &str, capability: Capability) -> Result<Arc<dyn Provider>, Error> {
         let able = |provider: &&Arc<dyn Provider>| {
-            provider.missing().is_none() && can(provider.as_ref(), capability)
+            provider.missing().is_none() && provider.volunteers() && can(provider.as_ref(), capability)
         };
-        let known = |provider: &Arc<dyn Provider>| {
-            model.is_empty()
-                || provider.takes_any_model()
-                || provider.models().iter().any(|own| own.id == model)
+        // Who lists the model comes before those that would try any.
+        let rank = |provider: &Arc<dyn Provider>| {
+            let lists = || provider.models().iter().any(|own| own.id == model);
+            match () {
+                () if model.is_empty() || lists() => 0,
+                () if provider.takes_any_model() => 1,
+                () => 2,
+            }
         };
         let mut able: Vec<_> = self.providers.values().filter(able).collect();
-        able.sort_by_key(|provider| (!known(provider), provider.id() == OFFLINE));
+        able.sort_by_key(|provider| (rank(provider), provider.id() == OFFLINE));
         able.first()
             .map(|provider| Arc::clone(provider))
             .ok_or_else(|| Error::UnknownCapability {

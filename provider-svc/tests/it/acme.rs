@@ -28,6 +28,24 @@ model = "s1"
 unit = "1m_chars"
 price = "50"
 source = "test"
+[[entry]]
+provider = "replicate"
+model = "own/slow"
+unit = "compute_second"
+price = "0.0014"
+source = "test"
+[[entry]]
+provider = "openai"
+model = "sora-2"
+unit = "video_second"
+price = "0.10"
+source = "test"
+[[entry]]
+provider = "topaz"
+model = "*"
+unit = "credit"
+price = "0.10"
+source = "test"
 "#;
 
 /// A tiny PNG.

@@ -18,6 +18,12 @@ use tokio::time::Instant;
 /// The tiny PNG of the providers specification 0.2, as base64.
 pub const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mNQcGgAAAFkAOH57hpaAAAAAElFTkSuQmCC";
+/// The tiny WAV: the four samples with a head.
+pub const WAV: &str = "UklGRiwAAABXQVZFZm10IBAAAAABAAEAwF0AAIC7AAACABAAZGF0YQgAAAAAAAEAAAD//w==";
+/// The tiny MP4.
+pub const MP4: &[u8] = b"\0\0\0\x18ftypisom\0\0\x02\0isommp41\0\0\0\x08mdat";
+/// The tiny GLB.
+pub const GLB: &[u8] = b"glTF\x02\0\0\0\x30\0\0\0\x1c\0\0\0JSON{\"asset\":{\"version\":\"2.0\"}} ";
 /// The tiny MP3.
 pub const MP3: &[u8] = b"\xff\xfb\x90\x64\0\0\0\0\0\0\0\0";
 
@@ -50,6 +56,12 @@ impl Answer {
     }
     pub fn json(status: u16, body: serde_json::Value) -> Self {
         Self::new(status, "application/json", body.to_string())
+    }
+    pub fn film() -> Self {
+        Self::new(200, "video/mp4", MP4)
+    }
+    pub fn moved(to: &str) -> Self {
+        Self::new(302, "text/plain", "").header("location", to)
     }
     pub fn error(status: u16, message: &str, kind: &str, code: Option<&str>) -> Self {
         let error = serde_json::json!({"message": message, "type": kind, "param": null, "code": code});
@@ -84,7 +96,11 @@ impl Answer {
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub struct Seen {
+    pub method: String,
     pub path: String,
+    /// Path and query.
+    pub target: String,
+    pub headers: axum::http::HeaderMap,
     pub authorization: Option<String>,
     pub kind: String,
     pub body: Bytes,
@@ -93,6 +109,9 @@ pub struct Seen {
 impl Seen {
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_slice(&self.body).unwrap()
+    }
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 }
 
@@ -131,6 +150,11 @@ impl StandIn {
     pub fn seen(&self) -> Vec<Seen> {
         self.inner.seen.lock().unwrap().clone()
     }
+    /// Requests as `METHOD target`.
+    pub fn targets(&self) -> Vec<String> {
+        let target = |seen: &Seen| format!("{} {}", seen.method, seen.target);
+        self.seen().iter().map(target).collect()
+    }
     /// How many paid requests arrived.
     pub fn submits(&self) -> usize {
         self.seen()
@@ -150,7 +174,10 @@ async fn answer(State(inner): State<Arc<Inner>>, request: Request) -> Response {
             .map(|value| value.to_str().unwrap().to_owned())
     };
     let seen = Seen {
+        method: head.method.to_string(),
         path: head.uri.path().to_owned(),
+        target: head.uri.to_string(),
+        headers: head.headers.clone(),
         authorization: text("authorization"),
         kind: text("content-type").unwrap_or_default(),
         body,

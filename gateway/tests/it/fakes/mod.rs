@@ -73,6 +73,8 @@ pub struct World {
     pub cost_requests: Mutex<Vec<tracker::SummarizeCostsRequest>>,
     pub list_requests: Mutex<Vec<tracker::ListGenerationsRequest>>,
     pub downloads: Mutex<Vec<asset::DownloadAssetRequest>>,
+    /// Calls of models that were asked for.
+    pub calls: Mutex<Vec<atelier_proto::provider::v1::RunGenerationRequest>>,
 }
 
 /// A handle on the world; every fake is one.

@@ -17,9 +17,53 @@ impl ProviderService for Fakes {
 
     async fn run_generation(
         &self,
-        _: Request<provider::RunGenerationRequest>,
+        request: Request<provider::RunGenerationRequest>,
     ) -> Reply<Self::RunGenerationStream> {
-        Err(Status::unimplemented("not part of this script"))
+        use provider::run_generation_response::Event;
+        let request = request.into_inner();
+        self.calls.lock().expect("lock").push(request.clone());
+        if request.model == "unheard" {
+            return Err(missing(reason::GENERATION_NOT_FOUND));
+        }
+        let row = |status: tracker::GenerationStatus| {
+            let generation = tracker::Generation {
+                generation_id: "019a0000-0000".to_owned(),
+                status: status.into(),
+                error: (request.model == "broken").then(|| "it broke".to_owned()),
+                ..tracker::Generation::default()
+            };
+            Event::Prediction(provider::Prediction {
+                generation: Some(generation),
+                joined: false,
+            })
+        };
+        let mut events = vec![Ok(row(tracker::GenerationStatus::Running))];
+        if request.model == "broken" {
+            events.push(Ok(row(tracker::GenerationStatus::Failed)));
+            events.push(Err(Status::invalid_argument("it broke")));
+        } else if !request.background {
+            events.push(Ok(Event::Chunk(provider::Chunk {
+                content_type: "text".to_owned(),
+                text: "grün".to_owned(),
+                ..provider::Chunk::default()
+            })));
+            events.push(Ok(Event::Result(provider::GenerationResult {
+                output: Some((&atelier_proto::value::Value::from("grün")).into()),
+                assets: vec![asset::Asset {
+                    asset_id: "A1".to_owned(),
+                    content_type: "text/plain".to_owned(),
+                    ..asset::Asset::default()
+                }],
+                ..provider::GenerationResult::default()
+            })));
+            events.push(Ok(row(tracker::GenerationStatus::Completed)));
+        }
+        let messages = events
+            .into_iter()
+            .map(|event| event.map(|event| provider::RunGenerationResponse { event: Some(event) }));
+        Ok(Response::new(Box::pin(futures_util::stream::iter(
+            messages.collect::<Vec<_>>(),
+        ))))
     }
 
     async fn cancel_generation(

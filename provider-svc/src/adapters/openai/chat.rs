@@ -3,18 +3,14 @@
 use std::collections::HashMap;
 
 use atelier_proto::value::{BytesForm, MediaRef, Value, to_json};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures_util::future::BoxFuture;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::errors::{in_stream, said_json};
-use super::http::{cancelled, content_type};
-use super::media::sniffed;
-use super::sse::Cutter;
 use super::tools::Calls;
 use super::wire::{ChatUsage, Completion};
 use super::{ID, OpenAi};
+use crate::adapters::http::{Cutter, base64_of, cancelled, content_type, sniffed};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
 use crate::seam::receipt;
 
@@ -50,19 +46,19 @@ struct Answer {
 impl OpenAi {
     /// Asks for an answer and tells its pieces as they come.
     pub(super) async fn chat(&self, call: &Call, emit: &dyn Emit) -> Result<Finished, Failure> {
-        let url = self.url("chat/completions")?;
+        let url = self.link.url("chat/completions")?;
         let resolving = call.cancel.run_until_cancelled(self.messages(call));
         let messages = resolving.await.ok_or_else(|| cancelled().unsent())??;
         let body = request(call, messages);
-        let build = || Ok(self.client.post(url.clone()).json(&body));
+        let build = || Ok(self.link.client().post(url.clone()).json(&body));
         let mut response = self.send(call, true, build).await?;
         let mut answer = Answer {
             id_known: response.headers().contains_key("x-request-id"),
             ..Answer::default()
         };
         if content_type(response.headers()).starts_with("application/json") {
-            let bytes = self.body(response, MAX_ANSWER).await?;
-            let json: Json = serde_json::from_slice(&bytes).map_err(|_| self.unreadable(&bytes))?;
+            let bytes = self.link.body(response, MAX_ANSWER).await?;
+            let json: Json = serde_json::from_slice(&bytes).map_err(|_| self.link.unreadable(&bytes))?;
             self.event(json, &mut answer, emit).await?;
             answer.done = true;
         } else {
@@ -109,7 +105,8 @@ impl OpenAi {
                 answer.done = true;
                 continue;
             }
-            let json: Json = serde_json::from_str(&event).map_err(|_| self.unreadable(event.as_bytes()))?;
+            let json: Json =
+                serde_json::from_str(&event).map_err(|_| self.link.unreadable(event.as_bytes()))?;
             self.event(json, answer, emit).await?;
         }
         Ok(())
@@ -118,7 +115,7 @@ impl OpenAi {
     async fn event(&self, json: Json, answer: &mut Answer, emit: &dyn Emit) -> Result<(), Failure> {
         if json.get("error").is_some_and(|error| !error.is_null()) {
             let mut failure = in_stream(&said_json(&json));
-            failure.message = self.scrub(&failure.message);
+            failure.message = self.link.scrub(&failure.message);
             // Pieces may have been told already; without a last piece they stay marked as partial.
             return Err(if answer.text.is_empty() {
                 failure
@@ -261,7 +258,7 @@ impl OpenAi {
         let params = Params(&call.params);
         let mut inlined = Inlined {
             adapter: self,
-            room: self.settings.max_media_bytes,
+            room: self.link.max_media_bytes(),
             known: HashMap::new(),
         };
         let mut messages = Vec::new();
@@ -366,7 +363,7 @@ impl Inlined<'_> {
         if let Some(known) = self.known.get(&media.uri).filter(|_| media.data.is_none()) {
             return Ok(known.clone());
         }
-        let bytes = self.adapter.input(media).await?;
+        let bytes = self.adapter.link.input(media).await?;
         let mime = sniffed(&bytes)
             .or(media.mime_type.as_deref())
             .unwrap_or(if media.kind == "audio" {
@@ -374,7 +371,7 @@ impl Inlined<'_> {
             } else {
                 "image/png"
             });
-        let url = format!("data:{mime};base64,{}", STANDARD.encode(&bytes));
+        let url = format!("data:{mime};base64,{}", base64_of(&bytes));
         if media.data.is_none() {
             let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
             self.room = self.room.checked_sub(size).ok_or_else(|| {

@@ -32,7 +32,7 @@ struct Used {
 impl OpenAi {
     /// Turns a text, or several, into vectors.
     pub(super) async fn embedding(&self, call: &Call) -> Result<Finished, Failure> {
-        let url = self.url("embeddings")?;
+        let url = self.link.url("embeddings")?;
         let input = call.params.get("input").cloned().unwrap_or_default();
         let mut body = json!({"model": call.model, "input": to_json(&input, BytesForm::Tagged)});
         if let (Some(object), Some(dimensions)) =
@@ -40,10 +40,11 @@ impl OpenAi {
         {
             object.insert("dimensions".to_owned(), dimensions.into());
         }
-        let build = || Ok(self.client.post(url.clone()).json(&body));
+        let build = || Ok(self.link.client().post(url.clone()).json(&body));
         let response = self.send(call, true, build).await?;
-        let bytes = self.body(response, MAX_ANSWER).await?;
-        let mut answer: Embeddings = serde_json::from_slice(&bytes).map_err(|_| self.unreadable(&bytes))?;
+        let bytes = self.link.body(response, MAX_ANSWER).await?;
+        let mut answer: Embeddings =
+            serde_json::from_slice(&bytes).map_err(|_| self.link.unreadable(&bytes))?;
         answer.data.sort_by_key(|one| one.index);
         let many = input.as_list().is_some();
         let mut vectors = answer.data.into_iter().map(|one| from_json(json!(one.embedding)));

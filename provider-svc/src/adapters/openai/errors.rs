@@ -3,6 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::Value;
 
+use crate::adapters::http::refuses_content;
 use crate::provider::{Class, Failure};
 
 /// What an error body says.
@@ -106,27 +107,7 @@ fn refused_content(said: &Said) -> bool {
     {
         return true;
     }
-    let text = format!("{} {} {}", said.message, said.kind, said.code).to_lowercase();
-    let both = |a: &str, b: &str| text.contains(a) && text.contains(b);
-    both("content policy", "violat")
-        || both("usage policy", "violat")
-        || both("safety system", "reject")
-        || both("blocked", "safety")
-        || both("nsfw", "detect")
-        || [
-            "prohibited_content",
-            "flagged as sensitive",
-            "sensitive word",
-            "content filter",
-            "safety filter",
-        ]
-        .iter()
-        .chain(&[
-            "content_policy_violation",
-            "moderation_blocked",
-            "content management policy",
-        ])
-        .any(|mark| text.contains(mark))
+    refuses_content(&format!("{} {} {}", said.message, said.kind, said.code))
 }
 
 #[cfg(test)]

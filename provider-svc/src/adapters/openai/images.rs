@@ -8,9 +8,8 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::OpenAi;
 use super::errors::{in_stream, said_json};
-use super::media::{picture, references, sniffed};
-use super::sse::Cutter;
 use super::wire::{Image, ImageEvent, ImageUsage, Images};
+use crate::adapters::http::{Cutter, bad, content_type, picture, references, sniffed};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
 use crate::seam::calling::{FETCH_PAUSES, may_pass};
 
@@ -31,7 +30,7 @@ impl OpenAi {
     /// Makes pictures from text.
     pub(super) async fn images(&self, call: &Call, emit: &dyn Emit) -> Result<Finished, Failure> {
         let params = Params(&call.params);
-        let url = self.url("images/generations")?;
+        let url = self.link.url("images/generations")?;
         let mut body = fields(call);
         let partial = params.int("partial_images").unwrap_or(0).clamp(0, 3);
         let streamed = params.flag("stream").unwrap_or(false) || partial > 0;
@@ -39,10 +38,10 @@ impl OpenAi {
             body.insert("stream".to_owned(), true.into());
             body.insert("partial_images".to_owned(), partial.max(1).into());
         }
-        let build = || Ok(self.client.post(url.clone()).json(&body));
+        let build = || Ok(self.link.client().post(url.clone()).json(&body));
         let response = self.send(call, false, build).await?;
         let format = params.text("output_format");
-        if streamed && super::http::content_type(response.headers()).starts_with("text/event-stream") {
+        if streamed && content_type(response.headers()).starts_with("text/event-stream") {
             return self.streamed(response, emit, partial.max(1), format).await;
         }
         self.pictures(response, format, params.outputs()).await
@@ -51,7 +50,7 @@ impl OpenAi {
     /// Makes pictures from pictures, with a mask when there is one.
     pub(super) async fn edit(&self, call: &Call) -> Result<Finished, Failure> {
         let params = Params(&call.params);
-        let url = self.url("images/edits")?;
+        let url = self.link.url("images/edits")?;
         let named = ["images", "image", "image_refs", "reference_images"];
         let images: Vec<&MediaRef> = named
             .iter()
@@ -62,13 +61,23 @@ impl OpenAi {
         }
         let mut parts = Vec::new();
         for (number, image) in images.into_iter().enumerate() {
-            parts.push(("image[]", format!("image-{number}"), self.input(image).await?));
+            parts.push((
+                "image[]",
+                format!("image-{number}"),
+                self.link.input(image).await?,
+            ));
         }
         for mask in references(call.params.get("mask")).into_iter().take(1) {
-            parts.push(("mask", "mask".to_owned(), self.input(mask).await?));
+            parts.push(("mask", "mask".to_owned(), self.link.input(mask).await?));
         }
         let fields = fields(call);
-        let build = || Ok(self.client.post(url.clone()).multipart(form(&fields, &parts)?));
+        let build = || {
+            Ok(self
+                .link
+                .client()
+                .post(url.clone())
+                .multipart(form(&fields, &parts)?))
+        };
         let response = self.send(call, false, build).await?;
         self.pictures(response, params.text("output_format"), params.outputs())
             .await
@@ -82,25 +91,25 @@ impl OpenAi {
     ) -> Result<Finished, Failure> {
         let count = u64::try_from(count).unwrap_or(1);
         let limit = self
-            .settings
-            .max_media_bytes
+            .link
+            .max_media_bytes()
             .saturating_mul(count)
             .saturating_mul(3)
             / 2;
-        let body = self.body(response, limit).await?;
-        let answer: Images = serde_json::from_slice(&body).map_err(|_| self.unreadable(&body))?;
+        let body = self.link.body(response, limit).await?;
+        let answer: Images = serde_json::from_slice(&body).map_err(|_| self.link.unreadable(&body))?;
         drop(body);
         let mut outputs = Vec::new();
         for image in answer.data {
             let bytes = match &image {
                 Image {
                     b64_json: Some(text), ..
-                } if !text.is_empty() => self.decoded(text)?,
+                } if !text.is_empty() => self.link.decoded(text)?,
                 Image {
                     url: Some(address), ..
                 } => {
                     // The picture is paid for: one bad answer of its store must not lose it.
-                    let fetch = || self.fetched(address);
+                    let fetch = || self.link.fetched(address);
                     backoff::retry(backoff::fixed(FETCH_PAUSES), fetch, may_pass).await?
                 }
                 Image { .. } => continue,
@@ -135,10 +144,7 @@ impl OpenAi {
         let mut finished = None;
         let cut = || Failure::unknown_submit("the stream broke off before the picture was done");
         while let Some(chunk) = response.chunk().await.map_err(|_| cut())? {
-            for event in cutter
-                .push(&chunk)
-                .map_err(|_| super::media::bad("an event is too long"))?
-            {
+            for event in cutter.push(&chunk).map_err(|_| bad("an event is too long"))? {
                 finished = self.picture_event(&event, emit, partial, format)?.or(finished);
             }
         }
@@ -160,7 +166,7 @@ impl OpenAi {
         };
         if json.get("error").is_some_and(|error| !error.is_null()) {
             let mut failure = in_stream(&said_json(&json));
-            failure.message = self.scrub(&failure.message);
+            failure.message = self.link.scrub(&failure.message);
             return Err(failure);
         }
         let Ok(event) = serde_json::from_value::<ImageEvent>(json) else {
@@ -169,7 +175,7 @@ impl OpenAi {
         let Some(text) = &event.b64_json else {
             return Ok(None);
         };
-        let media = picture(self.decoded(text)?, format);
+        let media = picture(self.link.decoded(text)?, format);
         if event.kind.ends_with(".completed") {
             return Ok(Some(Finished {
                 outputs: vec![Output::Media(media)],

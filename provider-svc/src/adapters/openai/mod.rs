@@ -1,32 +1,34 @@
 //! OpenAI, and any server that speaks its language (providers specification 1 and 17).
 //!
-//! Every call is synchronous: the id of the request comes with the head of the answer and is recorded before the body is
-//! looked at. A request is sent again only when it is certain that nothing came of it ([`http`]). [`chat`], [`embed`], [`images`],
-//! [`speech`] and [`transcribe`] are the calls, [`tools`] puts calls of tools together, [`sse`] cuts streams, [`errors`] names failures, [`wire`] is their JSON.
+//! Calls are synchronous: the id of the request comes with the head of the answer and is recorded before the body is
+//! looked at. Films alone are jobs. [`chat`], [`embed`], [`images`], [`speech`] and [`transcribe`] are the calls,
+//! [`films`] the jobs, [`tools`] puts calls of tools together, [`errors`] names failures, [`wire`] is their JSON.
 
 mod chat;
 mod embed;
 mod errors;
-mod http;
+mod films;
 mod images;
-mod media;
 mod speech;
-mod sse;
 mod tools;
 mod transcribe;
 mod wire;
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use atelier_common::component::BuildError;
-use atelier_common::egress::{self, Egress};
-use reqwest::redirect::Policy;
-use secrecy::{ExposeSecret, SecretString};
-use url::Url;
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
 
+use self::errors::{classify, said};
+use self::films::Films;
+use super::http::{Auth, Habits, Link, Refusal, Reply};
+use super::jobs::Jobs;
+use crate::pricing::Catalog;
 use crate::provider::{
-    Call, Capability, Class, Emit, Failure, Finished, Model, Provider, SeamPermit, Submitted,
+    Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Model, Polled, Provider, SeamPermit,
+    Submitted,
 };
 use crate::seam::receipt::{self, Stated};
 use crate::settings;
@@ -39,11 +41,8 @@ const OWN_URL: &str = "https://api.openai.com/v1";
 /// The adapter.
 pub struct OpenAi {
     settings: settings::OpenAi,
-    /// The address of the API; `None` when the settings name none and there is no key.
-    base: Option<Url>,
-    key: Option<SecretString>,
-    client: reqwest::Client,
-    egress: Egress,
+    link: Link,
+    films: Jobs<Films>,
 }
 
 impl OpenAi {
@@ -51,59 +50,56 @@ impl OpenAi {
     ///
     /// # Errors
     /// When the address is not one, or the HTTP client cannot be made.
-    pub fn new(settings: settings::OpenAi) -> Result<Self, BuildError> {
-        let key = settings
-            .api_key
-            .clone()
-            .filter(|key| !key.expose_secret().is_empty());
-        let base = match (settings.base_url.trim().trim_end_matches('/'), &key) {
-            ("", None) => None,
-            ("", Some(_)) => Some(OWN_URL),
-            (own, _) => Some(own),
-        };
-        let base = base
-            .map(|base| Url::parse(&format!("{base}/")))
-            .transpose()
-            .map_err(|error| BuildError::new("provider.openai.base_url is not an address", error))?;
-        egress::install_crypto();
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("atelier/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(settings.connect_timeout)
-            .read_timeout(settings.read_timeout)
-            .redirect(Policy::none())
-            .no_proxy()
-            .build()
-            .map_err(|error| BuildError::new("cannot make the http client for openai", error))?;
-        let egress = Egress::new(&settings.allowed_hosts)
-            .map_err(|error| BuildError::new("cannot make the guarded http client", error))?;
+    pub fn new(settings: settings::OpenAi, catalog: Arc<Catalog>) -> Result<Self, BuildError> {
+        let remote = settings.remote();
         Ok(Self {
+            link: Link::new(ID, OWN_URL, Auth::Bearer, &remote)?,
+            films: Jobs::new(Films, &remote, catalog)?,
             settings,
-            base,
-            key,
-            client,
-            egress,
         })
-    }
-
-    fn url(&self, path: &str) -> Result<Url, Failure> {
-        let base = self.base.as_ref().and_then(|base| base.join(path).ok());
-        base.ok_or_else(|| Failure::new(Class::Auth, "the provider has no address").unsent())
     }
 
     /// Whether it is a server of somebody else, with habits of its own.
     fn compatible(&self) -> bool {
-        self.base
-            .as_ref()
+        self.link
+            .base()
             .is_some_and(|base| base.host_str() != Some("api.openai.com"))
     }
 
-    fn secret(&self) -> &str {
-        self.key.as_ref().map_or("", |key| key.expose_secret())
+    /// Sends a request until there is an answer of success.
+    async fn send(
+        &self,
+        call: &Call,
+        abandon: bool,
+        build: impl Fn() -> Result<reqwest::RequestBuilder, Failure>,
+    ) -> Result<reqwest::Response, Failure> {
+        self.link.open(call, abandon, self, build).await
+    }
+}
+
+/// The id that the head of an answer states.
+fn id_of(headers: &HeaderMap) -> Option<String> {
+    let id = headers.get("x-request-id")?.to_str().ok()?;
+    Some(id.to_owned())
+}
+
+impl Habits for OpenAi {
+    fn request_id(&self, headers: &HeaderMap) -> Option<String> {
+        id_of(headers)
     }
 
-    /// A message without the key, media and signed addresses.
-    fn scrub(&self, message: &str) -> String {
-        crate::seam::redact::scrub(message, &[self.secret()])
+    fn refusal(&self, reply: &Reply) -> Option<Refusal> {
+        if reply.status.is_success() {
+            return None;
+        }
+        let failure = classify(reply.status, &said(&reply.body));
+        Some(
+            if self.compatible() && reply.status == StatusCode::SERVICE_UNAVAILABLE {
+                Refusal::passing(failure)
+            } else {
+                Refusal::new(failure)
+            },
+        )
     }
 }
 
@@ -115,7 +111,7 @@ impl Provider for OpenAi {
 
     fn missing(&self) -> Option<String> {
         let missing = "set provider.openai.api_key (OPENAI_API_KEY), or provider.openai.base_url for a server of your own";
-        self.base.is_none().then(|| missing.to_owned())
+        self.link.base().is_none().then(|| missing.to_owned())
     }
 
     fn models(&self) -> Vec<Model> {
@@ -139,6 +135,8 @@ impl Provider for OpenAi {
             &self.settings.transcription_models,
             &[Capability::AutomaticSpeechRecognition],
         ));
+        let films = [Capability::TextToVideo, Capability::ImageToVideo];
+        models.extend(of(&self.settings.video_models, &films));
         models.extend(of(&self.settings.embedding_models, &[Capability::Embedding]));
         models
     }
@@ -151,7 +149,7 @@ impl Provider for OpenAi {
         true
     }
 
-    async fn submit(&self, _permit: &SeamPermit, call: &Call, emit: &dyn Emit) -> Result<Submitted, Failure> {
+    async fn submit(&self, permit: &SeamPermit, call: &Call, emit: &dyn Emit) -> Result<Submitted, Failure> {
         let finished: Finished = match call.capability {
             Capability::TextToImage => self.images(call, emit).await?,
             Capability::ImageToImage | Capability::Inpainting => self.edit(call).await?,
@@ -159,6 +157,9 @@ impl Provider for OpenAi {
             Capability::GenerateMessage => self.chat(call, emit).await?,
             Capability::Embedding => self.embedding(call).await?,
             Capability::AutomaticSpeechRecognition => self.transcription(call).await?,
+            Capability::TextToVideo | Capability::ImageToVideo => {
+                return self.films.submit(permit, call, emit).await;
+            }
             _ => return Err(Failure::new(Class::InvalidInput, "the provider cannot do this").unsent()),
         };
         if self.settings.free {
@@ -167,11 +168,16 @@ impl Provider for OpenAi {
         }
         Ok(Submitted::Finished(finished))
     }
-}
 
-/// First pause before a request is sent again, and the pause after each further refusal.
-fn pause_after(first: Duration, refusals: u32) -> Duration {
-    first
-        .saturating_mul(2_u32.saturating_pow(refusals.min(16)))
-        .min(Duration::from_secs(8))
+    async fn poll(&self, permit: &SeamPermit, resume: &str, emit: &dyn Emit) -> Result<Polled, Failure> {
+        self.films.poll(permit, resume, emit).await
+    }
+
+    async fn fetch(&self, permit: &SeamPermit, result: &str) -> Result<Finished, Failure> {
+        self.films.fetch(permit, result).await
+    }
+
+    async fn cancel(&self, permit: &SeamPermit, resume: &str) -> CancelAnswer {
+        self.films.cancel(permit, resume).await
+    }
 }

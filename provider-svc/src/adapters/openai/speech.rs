@@ -5,15 +5,14 @@ use bytes::BytesMut;
 use serde_json::json;
 
 use super::OpenAi;
-use super::http::content_type;
-use super::media::bad;
+use crate::adapters::http::{bad, content_type};
 use crate::provider::{Call, Class, Emit, Failure, Finished, Media, Output, Params, Usage};
 
 impl OpenAi {
     /// Speaks a text.
     pub(super) async fn speech(&self, call: &Call, emit: &dyn Emit) -> Result<Finished, Failure> {
         let params = Params(&call.params);
-        let url = self.url("audio/speech")?;
+        let url = self.link.url("audio/speech")?;
         let format = params
             .first_text(&["response_format", "format"])
             .unwrap_or("mp3")
@@ -32,14 +31,14 @@ impl OpenAi {
                 object.insert("instructions".to_owned(), instructions.into());
             }
         }
-        let build = || Ok(self.client.post(url.clone()).json(&body));
+        let build = || Ok(self.link.client().post(url.clone()).json(&body));
         let mut response = self.send(call, false, build).await?;
         let stated = content_type(response.headers());
         let streamed = params.flag("stream").unwrap_or(false);
         let mut bytes = BytesMut::new();
         let cut = |_| Failure::unknown_submit("the sound broke off");
         while let Some(chunk) = response.chunk().await.map_err(cut)? {
-            if (bytes.len() + chunk.len()) as u64 > self.settings.max_media_bytes {
+            if (bytes.len() + chunk.len()) as u64 > self.link.max_media_bytes() {
                 return Err(bad("the output is too large"));
             }
             bytes.extend_from_slice(&chunk);
@@ -48,7 +47,7 @@ impl OpenAi {
             }
         }
         if stated.starts_with("application/json") {
-            return Err(self.unreadable(&bytes));
+            return Err(self.link.unreadable(&bytes));
         }
         if bytes.is_empty() {
             return Err(

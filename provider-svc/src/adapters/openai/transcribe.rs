@@ -4,8 +4,8 @@ use reqwest::multipart::{Form, Part};
 use rust_decimal::Decimal;
 
 use super::OpenAi;
-use super::media::references;
 use super::wire::Transcript;
+use crate::adapters::http::references;
 use crate::provider::{Call, Class, Failure, Finished, Output, Params, Usage};
 
 /// Longest transcript that is taken, in bytes.
@@ -15,13 +15,13 @@ impl OpenAi {
     /// Writes down what is said in a sound file.
     pub(super) async fn transcription(&self, call: &Call) -> Result<Finished, Failure> {
         let params = Params(&call.params);
-        let url = self.url("audio/transcriptions")?;
+        let url = self.link.url("audio/transcriptions")?;
         let sound = ["audio", "file"]
             .iter()
             .find_map(|key| references(call.params.get(*key)).into_iter().next());
         let missing = || Failure::new(Class::InvalidInput, "a transcript needs a sound file").unsent();
         let sound = sound.ok_or_else(missing)?;
-        let bytes = self.input(sound).await?;
+        let bytes = self.link.input(sound).await?;
         let mime = sound.mime_type.clone().unwrap_or_else(|| "audio/wav".to_owned());
         let build = || {
             let length = bytes.len() as u64;
@@ -36,11 +36,11 @@ impl OpenAi {
                     form = form.text(key, text.to_owned());
                 }
             }
-            Ok(self.client.post(url.clone()).multipart(form))
+            Ok(self.link.client().post(url.clone()).multipart(form))
         };
         let response = self.send(call, false, build).await?;
-        let body = self.body(response, MAX_ANSWER).await?;
-        let answer: Transcript = serde_json::from_slice(&body).map_err(|_| self.unreadable(&body))?;
+        let body = self.link.body(response, MAX_ANSWER).await?;
+        let answer: Transcript = serde_json::from_slice(&body).map_err(|_| self.link.unreadable(&body))?;
         let usage = answer.usage.as_ref();
         let seconds = usage.and_then(|usage| usage.seconds.as_ref()?.to_string().parse::<Decimal>().ok());
         let usage = Usage {

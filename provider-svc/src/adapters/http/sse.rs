@@ -7,7 +7,7 @@ const MAX_EVENT: usize = 96 * 1024 * 1024;
 
 /// Cuts pieces of a body into the data of events.
 #[derive(Debug, Default)]
-pub(super) struct Cutter {
+pub(crate) struct Cutter {
     rest: BytesMut,
     /// How far the rest was searched for a line end already.
     seen: usize,
@@ -17,11 +17,11 @@ pub(super) struct Cutter {
 
 /// An event was too long.
 #[derive(Debug)]
-pub(super) struct TooLong;
+pub(crate) struct TooLong;
 
 impl Cutter {
     /// Takes a piece and gives the data of the events that are complete with it.
-    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Vec<String>, TooLong> {
+    pub(crate) fn push(&mut self, piece: &[u8]) -> Result<Vec<String>, TooLong> {
         self.rest.extend_from_slice(piece);
         if self.rest.len() + self.data.len() > MAX_EVENT {
             return Err(TooLong);
@@ -45,7 +45,7 @@ impl Cutter {
     }
 
     /// The data of a last event that no empty line ended.
-    pub(super) fn finish(mut self) -> Option<String> {
+    pub(crate) fn finish(mut self) -> Option<String> {
         let rest = std::mem::take(&mut self.rest);
         let mut events = Vec::new();
         self.line(&rest, &mut events);

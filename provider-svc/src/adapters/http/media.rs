@@ -7,17 +7,17 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use bytes::Bytes;
 use url::Url;
 
-use super::OpenAi;
-use super::http::{ReadError, content_type, read};
+use super::Link;
+use super::answer::{ReadError, content_type, read};
 use crate::provider::{Class, Failure, Media};
 
 /// Redirects that are followed on the way to media.
 const MAX_REDIRECTS: usize = 5;
 
-impl OpenAi {
+impl Link {
     /// The bytes of base64 text, with or without line ends.
-    pub(super) fn decoded(&self, text: &str) -> Result<Bytes, Failure> {
-        if text.len() as u64 / 4 * 3 > self.settings.max_media_bytes {
+    pub(crate) fn decoded(&self, text: &str) -> Result<Bytes, Failure> {
+        if text.len() as u64 / 4 * 3 > self.max_media_bytes {
             return Err(bad("the output is too large"));
         }
         let text: String = text
@@ -35,7 +35,7 @@ impl OpenAi {
 
     /// Fetches media by their address. The key goes along to the provider's own host only, everything else goes
     /// through the guard.
-    pub(super) async fn fetched(&self, address: &str) -> Result<Bytes, Failure> {
+    pub(crate) async fn fetched(&self, address: &str) -> Result<Bytes, Failure> {
         let base = self.url("")?;
         let mut url = base
             .join(address)
@@ -63,7 +63,7 @@ impl OpenAi {
             if content_type(response.headers()).starts_with("text/html") {
                 return Err(bad("the output is a page"));
             }
-            let limit = usize::try_from(self.settings.max_media_bytes).unwrap_or(usize::MAX);
+            let limit = usize::try_from(self.max_media_bytes).unwrap_or(usize::MAX);
             return match read(response, limit).await {
                 Ok(bytes) if bytes.is_empty() => Err(bad("the output is empty")),
                 Ok(bytes) => Ok(bytes),
@@ -76,7 +76,7 @@ impl OpenAi {
 
     async fn guarded(&self, url: &Url) -> Result<Bytes, Failure> {
         let limits = Limits {
-            max_bytes: self.settings.max_media_bytes,
+            max_bytes: self.max_media_bytes,
             ..Limits::default()
         };
         let fetched = self
@@ -96,7 +96,7 @@ impl OpenAi {
     }
 
     /// The bytes of a reference in a request: inline, as a `data:` URL, or by an address.
-    pub(super) async fn input(&self, media: &MediaRef) -> Result<Bytes, Failure> {
+    pub(crate) async fn input(&self, media: &MediaRef) -> Result<Bytes, Failure> {
         if let Some(data) = &media.data {
             return Ok(data.clone());
         }
@@ -124,7 +124,7 @@ impl OpenAi {
 }
 
 /// All references below a parameter.
-pub(super) fn references(value: Option<&Value>) -> Vec<&MediaRef> {
+pub(crate) fn references(value: Option<&Value>) -> Vec<&MediaRef> {
     match value {
         Some(Value::Media(media)) => vec![media.as_ref()],
         Some(Value::List(values)) => values.iter().filter_map(Value::as_media).collect(),
@@ -132,8 +132,25 @@ pub(super) fn references(value: Option<&Value>) -> Vec<&MediaRef> {
     }
 }
 
+/// Where a provider finds media of a request: their address, or a `data:` address with their bytes.
+pub(crate) fn address(media: &MediaRef) -> String {
+    match &media.data {
+        Some(data) => {
+            let stated = media.mime_type.as_deref().filter(|mime| !mime.is_empty());
+            let mime = stated.or_else(|| sniffed(data)).unwrap_or("image/png");
+            format!("data:{mime};base64,{}", STANDARD.encode(data))
+        }
+        None => media.uri.clone(),
+    }
+}
+
+/// Bytes as base64 text.
+pub(crate) fn base64_of(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes)
+}
+
 /// A picture with its type, by its first bytes.
-pub(super) fn picture(bytes: Bytes, stated: Option<&str>) -> Media {
+pub(crate) fn picture(bytes: Bytes, stated: Option<&str>) -> Media {
     let mime = sniffed(&bytes).unwrap_or(match stated {
         Some("jpeg" | "jpg") => "image/jpeg",
         Some("webp") => "image/webp",
@@ -147,7 +164,7 @@ pub(super) fn picture(bytes: Bytes, stated: Option<&str>) -> Media {
     }
 }
 
-pub(super) fn sniffed(bytes: &[u8]) -> Option<&'static str> {
+pub(crate) fn sniffed(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
         [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
@@ -163,7 +180,7 @@ fn same_host(a: &Url, b: &Url) -> bool {
     a.scheme() == b.scheme() && a.host() == b.host() && a.port_or_known_default() == b.port_or_known_default()
 }
 
-pub(super) fn bad(message: impl Into<String>) -> Failure {
+pub(crate) fn bad(message: impl Into<String>) -> Failure {
     Failure::new(Class::ProviderPermanent, message).because("bad_output")
 }
 
