@@ -6,11 +6,12 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::errors::{in_stream, said_json};
-use super::http::{cancelled, content_type};
+use super::http::cancelled;
 use super::sse::Cutter;
 use super::tools::Calls;
 use super::wire::{ChatUsage, Completion};
 use super::{ID, OpenAi};
+use crate::adapters::web::content_type;
 use crate::provider::{Call, Class, Emit, Failure, Finished, Output, Params, Usage};
 use crate::seam::receipt;
 

@@ -42,7 +42,8 @@ impl OpenAi {
         let build = || Ok(self.client.post(url.clone()).json(&body));
         let response = self.send(call, false, build).await?;
         let format = params.text("output_format");
-        if streamed && super::http::content_type(response.headers()).starts_with("text/event-stream") {
+        if streamed && crate::adapters::web::content_type(response.headers()).starts_with("text/event-stream")
+        {
             return self.streamed(response, emit, partial.max(1), format).await;
         }
         self.pictures(response, format, params.outputs()).await
@@ -137,7 +138,7 @@ impl OpenAi {
         while let Some(chunk) = response.chunk().await.map_err(|_| cut())? {
             for event in cutter
                 .push(&chunk)
-                .map_err(|_| super::media::bad("an event is too long"))?
+                .map_err(|_| crate::adapters::web::bad("an event is too long"))?
             {
                 finished = self.picture_event(&event, emit, partial, format)?.or(finished);
             }

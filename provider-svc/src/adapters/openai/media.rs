@@ -8,7 +8,7 @@ use bytes::Bytes;
 use url::Url;
 
 use super::OpenAi;
-use super::http::{ReadError, content_type, read};
+use crate::adapters::web::{ReadError, bad, content_type, gone, read};
 use crate::provider::{Class, Failure, Media};
 
 /// Redirects that are followed on the way to media.
@@ -159,17 +159,4 @@ pub(super) fn sniffed(bytes: &[u8]) -> Option<&'static str> {
 
 fn same_host(a: &Url, b: &Url) -> bool {
     a.scheme() == b.scheme() && a.host() == b.host() && a.port_or_known_default() == b.port_or_known_default()
-}
-
-pub(super) fn bad(message: impl Into<String>) -> Failure {
-    Failure::new(Class::ProviderPermanent, message).because("bad_output")
-}
-
-fn gone(status: u16) -> Failure {
-    let message = format!("the output's address answered {status}");
-    match status {
-        401 | 403 | 404 | 410 => Failure::new(Class::ProviderPermanent, message).because("result_expired"),
-        408 | 429 | 500..=599 => Failure::new(Class::ProviderTransient, message),
-        _ => bad(message),
-    }
 }

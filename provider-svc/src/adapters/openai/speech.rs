@@ -5,8 +5,8 @@ use bytes::BytesMut;
 use serde_json::json;
 
 use super::OpenAi;
-use super::http::content_type;
-use super::media::bad;
+use crate::adapters::web::bad;
+use crate::adapters::web::content_type;
 use crate::provider::{Call, Class, Emit, Failure, Finished, Media, Output, Params, Usage};
 
 impl OpenAi {
