@@ -59,6 +59,8 @@ reasons! {
     OUTPUTS_OPEN;
     /// The row is not in the status that the call needs.
     NOT_RUNNING;
+    /// Somebody is looking for the bill of the row already.
+    RECONCILE_IN_PROGRESS;
     /// The ledger cannot be reached; nothing was sent.
     LEDGER_UNAVAILABLE;
     /// The store of assets cannot be reached.

@@ -1,4 +1,5 @@
-//! The stream to the ledger: this process's lease on the rows that it drives, and the way cancels come to it.
+//! The stream to the ledger: this process's lease on the rows that it drives, and the way cancels, jobs to take up and due
+//! bills come to it.
 //!
 //! Hello, a heartbeat every ten seconds, goodbye at the end. The stream is opened again when it breaks, with pauses that
 //! grow; whenever it stands, what the spool holds is delivered.
@@ -10,7 +11,7 @@ use atelier_common::health::{Gate, Health};
 use atelier_common::identity::Caller;
 use atelier_common::tasks::Tasks;
 use atelier_proto::tracker::v1::{
-    FollowRequest, FollowResponse, Goodbye, Heartbeat, Hello, follow_request, follow_response,
+    FollowRequest, FollowResponse, Goodbye, Heartbeat, Hello, Resumed, follow_request, follow_response,
 };
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
@@ -22,6 +23,8 @@ use crate::seam::Seam;
 
 /// Time between heartbeats.
 const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Messages that may wait to go up: more than the ledger orders at a time.
+const UPWARD: usize = 512;
 /// The health gate of the stream.
 const GATE: &str = "ledger";
 /// How long the goodbye may take.
@@ -79,13 +82,14 @@ impl Follower {
 
     /// Holds one stream to its end. Says in `stood` whether the ledger ever answered on it.
     async fn once(&self, stop: &CancellationToken, stood: &mut bool) -> Result<(), Status> {
-        // Four messages: a hello, a heartbeat, a goodbye. When it is full the stream is dead, and the writer waits.
-        let (up, outbound) = mpsc::channel(4);
+        // A hello, a heartbeat, a goodbye, and the answers to one heartbeat's orders.
+        let (up, outbound) = mpsc::channel(UPWARD);
         let ledger = self.seam.ledger();
         let hello = Hello {
             instance_id: ledger.instance().to_string(),
             service: "provider-svc".to_owned(),
             sole_process: self.sole_process,
+            providers: self.seam.directory().seats(),
         };
         send(&up, follow_request::Message::Hello(hello)).await?;
         let outbound = ReceiverStream::new(outbound);
@@ -101,7 +105,7 @@ impl Follower {
                     None => return Ok(()),
                     Some(message) => {
                         *stood = true;
-                        self.obey(message);
+                        self.obey(message, &up);
                     }
                 },
                 _ = beat.tick() => {
@@ -118,7 +122,7 @@ impl Follower {
         }
     }
 
-    fn obey(&self, message: FollowResponse) {
+    fn obey(&self, message: FollowResponse, up: &mpsc::Sender<FollowRequest>) {
         match message.message {
             Some(follow_response::Message::HeartbeatAck(ack)) => {
                 if ack.sequence == 0 {
@@ -137,6 +141,21 @@ impl Follower {
                     );
                 }
             }
+            Some(follow_response::Message::ResumeOrder(order)) => {
+                let Some(generation) = &order.generation else {
+                    return;
+                };
+                let resumed = Resumed {
+                    generation_id: generation.generation_id.clone(),
+                    epoch: generation.owner_epoch,
+                };
+                if self.seam.take_up(order) {
+                    let message = Some(follow_request::Message::Resumed(resumed));
+                    // No room, no answer: the order comes again with the next heartbeat.
+                    let _ = up.try_send(FollowRequest { message });
+                }
+            }
+            Some(follow_response::Message::ReconcileOrder(order)) => self.seam.look_for_bill(order),
             None => {}
         }
     }

@@ -24,9 +24,12 @@ use atelier_common::tasks::Tasks;
 use atelier_proto::MAX_MESSAGE_BYTES;
 use atelier_proto::ids::InstanceId;
 use atelier_proto::provider::v1::provider_service_server::ProviderServiceServer;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
+use crate::adapters::fal::Fal;
+use crate::adapters::kie::Kie;
 use crate::adapters::openai::OpenAi;
 use crate::adapters::sketch::{Counters, Sketch};
 use crate::follow::Follower;
@@ -40,6 +43,11 @@ use crate::seam::registry::Registry;
 use crate::seam::run::Inner;
 use crate::seam::spool::Spool;
 use crate::settings::{LedgerMode, Settings};
+
+/// Looks at bills that go on at once.
+const LOOKS: usize = 64;
+/// How long calls that were let go may take to end.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
 
 /// provider-svc as a part of a process.
 pub struct Providers {
@@ -84,6 +92,8 @@ impl Providers {
         for remote in adapters::remotes(&settings, &catalog)? {
             directory.add(remote);
         }
+        directory.add(Arc::new(Fal::new(settings.fal.clone())?));
+        directory.add(Arc::new(Kie::new(settings.kie.clone())?));
         for provider in own {
             directory.add(provider);
         }
@@ -108,6 +118,8 @@ impl Providers {
             registry: Registry::default(),
             tasks: tasks.clone(),
             clock: deps.clock.clone(),
+            looks: Semaphore::new(LOOKS),
+            bill_spread: settings.bill_spread,
             save_pauses: settings
                 .save_pauses_ms
                 .iter()
@@ -190,7 +202,8 @@ impl Component for Providers {
 }
 
 impl Providers {
-    /// Lets calls in flight end on their own, for a while. What is not done then is left to the sweep.
+    /// Lets calls in flight end on their own, for a while. What is not done then is left to another process, or to the
+    /// sweep.
     async fn finish_calls(&self) {
         let running = self.seam.registry().running();
         if running.is_empty() {
@@ -201,10 +214,14 @@ impl Providers {
             .await
             .is_err()
         {
-            tracing::warn!(
-                calls = self.seam.registry().running().len(),
-                "calls are left behind"
-            );
+            let released = self.seam.registry().release();
+            let gone = self.seam.registry().idle();
+            if tokio::time::timeout(RELEASE_LIMIT, gone).await.is_err() {
+                let calls = self.seam.registry().running().len();
+                tracing::warn!(calls, released, "calls are left behind");
+            } else {
+                tracing::info!(released, "calls are left to another process");
+            }
         }
     }
 }

@@ -21,6 +21,10 @@ pub const RECEIPT_OUTSIDE_SCOPE: &str = "atelier_provider_receipt_outside_scope_
 pub const PROGRESS_DROPPED: &str = "atelier_provider_progress_dropped_total";
 /// Writes that wait for the ledger.
 pub const SPOOL_ENTRIES: &str = "atelier_provider_spool_entries";
+/// Jobs of gone drivers that were taken up, by `provider`.
+pub const RESUMED: &str = "atelier_provider_resumed_total";
+/// Looks at bills, by `provider` and `outcome`.
+pub const RECONCILES: &str = "atelier_provider_reconciles_total";
 
 /// Unit and sentence of each.
 pub const ALL: &[Metric] = &[
@@ -67,6 +71,18 @@ pub const ALL: &[Metric] = &[
         help: "Progress messages that a slow client did not get.",
     },
     Metric {
+        name: RESUMED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Jobs of drivers that were gone and that were taken up.",
+    },
+    Metric {
+        name: RECONCILES,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Looks at bills.",
+    },
+    Metric {
         name: SPOOL_ENTRIES,
         kind: Kind::Gauge,
         unit: Unit::Count,
@@ -105,6 +121,16 @@ pub(crate) fn submit(provider: &'static str) {
 /// Counts a cancel.
 pub(crate) fn cancel(provider: &'static str, outcome: &'static str) {
     metrics::counter!(CANCELS, "provider" => provider, "outcome" => outcome).increment(1);
+}
+
+/// Counts a job that was taken up.
+pub(crate) fn resumed(provider: &'static str) {
+    metrics::counter!(RESUMED, "provider" => provider).increment(1);
+}
+
+/// Counts a look at a bill.
+pub(crate) fn reconcile(provider: &'static str, outcome: &'static str) {
+    metrics::counter!(RECONCILES, "provider" => provider, "outcome" => outcome).increment(1);
 }
 
 /// Counts a receipt that belongs to no call.

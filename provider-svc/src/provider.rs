@@ -1,4 +1,4 @@
-//! What a provider is to the seam: submit, poll, fetch, cancel.
+//! What a provider is to the seam: submit, poll, fetch, cancel, and the bill afterwards.
 //!
 //! What lives here: the trait that every adapter implements and the words it answers with. What does not: rows, prices
 //! of calls and messages to the caller (that is `seam`), and anything of one provider (that is `adapters`).
@@ -17,10 +17,12 @@ use async_trait::async_trait;
 use atelier_proto::ids::GenerationId;
 use atelier_proto::value::{Map, MediaRef, Value};
 use bytes::Bytes;
+use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
 use tokio_util::sync::CancellationToken;
 
 pub use crate::seam::permit::SeamPermit;
+use crate::seam::receipt::Stated;
 pub use capability::{Capability, Medium};
 pub use failure::{Class, Failure};
 pub use params::Params;
@@ -81,6 +83,13 @@ pub enum Polled {
         /// The provider's own hint; absent means the seam's schedule.
         poll_after: Option<Duration>,
     },
+    /// A word that is not known; ask again after the pause.
+    Strange {
+        /// The word.
+        word: String,
+        /// The provider's own hint; absent means the seam's schedule.
+        poll_after: Option<Duration>,
+    },
     /// Done; the result can be fetched with this reference, opaque JSON.
     Done(String),
     /// The provider says that it failed.
@@ -135,6 +144,30 @@ pub struct Usage {
     pub output_tokens: Option<i64>,
     /// Seconds of media.
     pub seconds: Option<Decimal>,
+}
+
+/// A job whose bill is looked for.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The provider's id of it.
+    pub request_id: String,
+    /// What was kept to poll it by; absent for a provider whose jobs cannot be taken up.
+    pub resume_token: Option<String>,
+    /// When it was submitted, by the ledger's clock.
+    pub submitted_at: DateTime<Utc>,
+}
+
+/// What a provider says of the bill of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Bill {
+    /// The bill.
+    Stated(Stated),
+    /// There is none yet, in these words.
+    NotYet(&'static str),
+    /// It states no bills.
+    Unsupported,
+    /// The key may not read bills, in these words.
+    Denied(String),
 }
 
 /// What a provider answered to a cancel.
@@ -205,6 +238,16 @@ pub trait Provider: Send + Sync {
         false
     }
 
+    /// Whether a job can be polled, fetched and cancelled by a process that did not submit it.
+    fn resumable(&self) -> bool {
+        false
+    }
+
+    /// Names the key in use, without telling anything of it: another name is another key. Empty when there is none.
+    fn credential(&self) -> String {
+        String::new()
+    }
+
     /// Sends the request. The seam waits for the end of this also when the call is cancelled, so that no id is lost.
     ///
     /// # Errors
@@ -238,5 +281,13 @@ pub trait Provider: Send + Sync {
     /// Asks the provider to stop a job.
     async fn cancel(&self, _permit: &SeamPermit, _resume_token: &str) -> CancelAnswer {
         CancelAnswer::Unsupported
+    }
+
+    /// Looks for what a job cost in the end. A pure read, safe to repeat.
+    ///
+    /// # Errors
+    /// [`Failure`] when it could not be asked, or its answer could not be read.
+    async fn reconcile(&self, _permit: &SeamPermit, _job: &Job) -> Result<Bill, Failure> {
+        Ok(Bill::Unsupported)
     }
 }

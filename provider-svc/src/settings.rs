@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use atelier_common::settings::{Settings as Section, secret};
+use rust_decimal::Decimal;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,8 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("EVOLINK_API_KEY", "evolink.api_key"),
     ("TOPAZ_API_KEY", "topaz.api_key"),
     ("HUGGINGFACE_API_KEY", "huggingface.api_key"),
+    ("FAL_API_KEY", "fal.api_key"),
+    ("KIE_API_KEY", "kie.api_key"),
 ];
 
 /// Whether a provider may be called when the ledger cannot be told.
@@ -84,6 +87,9 @@ pub struct Settings {
     pub rpc_timeout: Duration,
     /// The offline provider.
     pub sketch: Sketch,
+    /// Over how long looks at bills that are due together are spread. Default 2 s.
+    #[serde(with = "humantime_serde")]
+    pub bill_spread: Duration,
     /// OpenAI, or any server that speaks its language.
     pub openai: OpenAi,
     /// Google Gemini.
@@ -116,6 +122,10 @@ pub struct Settings {
     pub topaz: Remote,
     /// Hugging Face inference providers.
     pub huggingface: Remote,
+    /// FAL.
+    pub fal: Fal,
+    /// kie.ai.
+    pub kie: Kie,
 }
 impl Default for Settings {
     fn default() -> Self {
@@ -127,6 +137,7 @@ impl Default for Settings {
             save_pauses_ms: vec![1_000, 5_000, 15_000, 60_000, 300_000],
             rpc_timeout: Duration::from_secs(30),
             sketch: Sketch::default(),
+            bill_spread: Duration::from_secs(2),
             openai: OpenAi::default(),
             gemini: Remote::default(),
             replicate: Remote::default(),
@@ -143,6 +154,8 @@ impl Default for Settings {
             evolink: Remote::default(),
             topaz: Remote::default(),
             huggingface: Remote::default(),
+            fal: Fal::default(),
+            kie: Kie::default(),
         }
     }
 }
@@ -255,6 +268,146 @@ impl OpenAi {
             read_timeout: self.read_timeout,
             max_media_bytes: self.max_media_bytes,
             allowed_hosts: self.allowed_hosts.clone(),
+        }
+    }
+}
+
+/// A model that is offered, and what it can do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Offer {
+    /// The provider's own name.
+    pub id: String,
+    /// Names of capabilities, for instance `text_to_image`.
+    pub capabilities: Vec<String>,
+}
+
+fn offers(models: &[(&str, &[&str])]) -> Vec<Offer> {
+    let offer = |(id, capabilities): &(&str, &[&str])| Offer {
+        id: (*id).to_owned(),
+        capabilities: capabilities.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    models.iter().map(offer).collect()
+}
+
+/// How an adapter of jobs deals with its server.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Manners {
+    /// Longest wait that the provider may ask for before a retry; more means giving up. Default 2 minutes.
+    #[serde(with = "humantime_serde")]
+    pub longest_wait: Duration,
+    /// First pause before a request that was refused for its speed is sent again. Default 500 ms.
+    #[serde(with = "humantime_serde")]
+    pub first_pause: Duration,
+    /// How long a connection may take. Default 5 s.
+    #[serde(with = "humantime_serde")]
+    pub connect_timeout: Duration,
+    /// How long an answer may take. Default 30 s.
+    #[serde(with = "humantime_serde")]
+    pub answer_timeout: Duration,
+    /// Pause between polls. Default none: 1, 2, 3, 5, 8, 10 and then 15 s.
+    #[serde(with = "humantime_serde::option")]
+    pub poll_pause: Option<Duration>,
+    /// Largest output that is taken, in bytes. Default 2 GiB.
+    pub max_media_bytes: u64,
+    /// Hosts that result addresses may name although they are private. Default none.
+    pub allowed_hosts: Vec<String>,
+}
+impl Default for Manners {
+    fn default() -> Self {
+        Self {
+            longest_wait: Duration::from_secs(120),
+            first_pause: Duration::from_millis(500),
+            connect_timeout: Duration::from_secs(5),
+            answer_timeout: Duration::from_secs(30),
+            poll_pause: None,
+            max_media_bytes: 2 * 1024 * 1024 * 1024,
+            allowed_hosts: Vec::new(),
+        }
+    }
+}
+
+/// Settings of FAL.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Fal {
+    /// The key, `<id>:<secret>`. Bills can be read with a key of an administrator only. Default none.
+    #[serde(with = "secret::optional")]
+    pub api_key: Option<SecretString>,
+    /// Address of the queue. Default `https://queue.fal.run`.
+    pub queue_url: String,
+    /// Address of the platform's API, for bills. Default `https://api.fal.ai`.
+    pub platform_url: String,
+    /// Models that are offered; the first that has a capability is the default for it. Any other may be asked for too.
+    pub models: Vec<Offer>,
+    /// How its server is dealt with.
+    pub manners: Manners,
+}
+impl Default for Fal {
+    fn default() -> Self {
+        Self {
+            api_key: None,
+            queue_url: "https://queue.fal.run".to_owned(),
+            platform_url: "https://api.fal.ai".to_owned(),
+            models: offers(&[
+                ("fal-ai/flux/dev", &["text_to_image"]),
+                ("fal-ai/flux/schnell", &["text_to_image"]),
+                ("fal-ai/flux/dev/image-to-image", &["image_to_image"]),
+                ("fal-ai/clarity-upscaler", &["upscale_image"]),
+                ("fal-ai/birefnet", &["remove_background"]),
+                (
+                    "fal-ai/kling-video/v2.5-turbo/pro/text-to-video",
+                    &["text_to_video"],
+                ),
+                (
+                    "fal-ai/kling-video/v2.5-turbo/pro/image-to-video",
+                    &["image_to_video"],
+                ),
+                ("fal-ai/sync-lipsync", &["lip_sync"]),
+                ("fal-ai/chatterbox/text-to-speech", &["text_to_speech"]),
+                ("fal-ai/minimax-music", &["text_to_music"]),
+                ("fal-ai/trellis", &["image_to_3d"]),
+            ]),
+            manners: Manners::default(),
+        }
+    }
+}
+
+/// Settings of kie.ai.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Kie {
+    /// The key. Default none.
+    #[serde(with = "secret::optional")]
+    pub api_key: Option<SecretString>,
+    /// Address of the API. Default `https://api.kie.ai`.
+    pub base_url: String,
+    /// Where the provider may announce that a job is done; the Suno models cannot be asked without one. Nothing is
+    /// believed that comes there. Default empty: none.
+    pub callback_url: String,
+    /// US dollars of one credit, a decimal. Default 0.005.
+    pub credit_usd: Decimal,
+    /// Models that are offered; the first that has a capability is the default for it. Any other may be asked for too.
+    pub models: Vec<Offer>,
+    /// How its server is dealt with.
+    pub manners: Manners,
+}
+impl Default for Kie {
+    fn default() -> Self {
+        Self {
+            api_key: None,
+            base_url: "https://api.kie.ai".to_owned(),
+            callback_url: String::new(),
+            credit_usd: Decimal::new(5, 3),
+            models: offers(&[
+                ("google/nano-banana", &["text_to_image"]),
+                ("google/nano-banana-edit", &["image_to_image"]),
+                ("suno/V5", &["text_to_music"]),
+                ("kling/v2-5-turbo-text-to-video-pro", &["text_to_video"]),
+                ("kling/v2-5-turbo-image-to-video-pro", &["image_to_video"]),
+            ]),
+            manners: Manners::default(),
         }
     }
 }

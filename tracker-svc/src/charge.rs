@@ -160,6 +160,18 @@ pub fn sum(attempts: &[attempts::Model]) -> Option<Charge> {
     Some(total)
 }
 
+/// The sum of the charges there are, when they are of one currency: for a row whose every bill is known. What the
+/// provider knows of under no id cannot have a bill.
+#[must_use]
+pub fn sum_of_known(attempts: &[attempts::Model]) -> Option<Charge> {
+    let known: Vec<attempts::Model> = attempts
+        .iter()
+        .filter(|attempt| attempt.cost.is_some())
+        .cloned()
+        .collect();
+    sum(&known)
+}
+
 /// The charge that a row carries.
 #[must_use]
 pub fn of_row(row: &generations::Model) -> Option<(Nanos, &str)> {

@@ -47,6 +47,9 @@ pub enum Error {
     /// Outputs are still being saved.
     #[error("outputs are still being saved")]
     OutputsOpen,
+    /// Somebody is looking for the bill already.
+    #[error("the bill of the generation is being looked for")]
+    ReconcileInProgress,
     /// The row is not in the status that the call needs.
     #[error("the generation is {0}")]
     NotInStatus(&'static str),
@@ -97,6 +100,7 @@ impl Error {
             Self::Fenced { .. } | Self::LeaseEnded => (Code::Aborted, reason::FENCED),
             Self::AttemptBound => (Code::AlreadyExists, reason::ATTEMPT_BOUND),
             Self::OutputsOpen => (Code::FailedPrecondition, reason::OUTPUTS_OPEN),
+            Self::ReconcileInProgress => (Code::FailedPrecondition, reason::RECONCILE_IN_PROGRESS),
             Self::NotInStatus(_) => (Code::FailedPrecondition, reason::NOT_RUNNING),
             Self::Draining => (Code::Unavailable, reason::DRAINING),
             Self::Store(_) => (Code::Unavailable, reason::LEDGER_UNAVAILABLE),
@@ -132,6 +136,7 @@ impl From<Error> for Status {
             Error::NotFound
             | Error::AttemptBound
             | Error::OutputsOpen
+            | Error::ReconcileInProgress
             | Error::LeaseEnded
             | Error::Draining => problem,
         };

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use atelier_common::db::Db;
 use tokio::sync::mpsc;
 
+use crate::adopt::{Adoption, Resume};
 use crate::error::Error;
 use crate::instances::Instances;
 use crate::ledger::all_users_untold;
 use crate::metrics as names;
+use crate::reconcile::{Claimed, Reconciliations};
 use crate::sweep::Sweep;
 
 /// Orders that wait for one driver. Full: the rest is told with its next heartbeat.
@@ -86,6 +88,53 @@ impl Drop for Seat {
     }
 }
 
+/// A driver, as it introduced itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Introduction {
+    /// Its instance.
+    pub instance_id: String,
+    /// The service, for people.
+    pub service: String,
+    /// Whether it alone holds the data.
+    pub sole_process: bool,
+    /// The providers that it can call.
+    pub providers: Vec<Seated>,
+}
+
+/// A provider that a driver can call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seated {
+    /// The provider.
+    pub provider: String,
+    /// Whether its jobs can be taken up.
+    pub resumable: bool,
+    /// Names its key.
+    pub credential: String,
+}
+
+impl Introduction {
+    /// The providers whose jobs it can take up.
+    #[must_use]
+    pub fn resumable(&self) -> Vec<String> {
+        self.providers
+            .iter()
+            .filter(|seated| seated.resumable)
+            .map(|seated| seated.provider.clone())
+            .collect()
+    }
+}
+
+/// What there is to do for a driver beside its own calls.
+#[derive(Debug, Clone, Default)]
+pub struct Chores {
+    /// Cancelled rows that it has not shown to know of.
+    pub cancels: Vec<String>,
+    /// Jobs to take up.
+    pub resumes: Vec<Resume>,
+    /// Bills to look for.
+    pub bills: Vec<Claimed>,
+}
+
 /// What a stream needs of the ledger.
 #[derive(Clone)]
 pub struct Following {
@@ -95,6 +144,10 @@ pub struct Following {
     pub hub: Hub,
     /// The sweep.
     pub sweep: Sweep,
+    /// Jobs whose driver is gone.
+    pub adoption: Adoption,
+    /// Rows that wait for their bill.
+    pub reconciliations: Reconciliations,
     /// The ledger's database.
     pub db: Db,
 }
@@ -104,25 +157,41 @@ impl Following {
     ///
     /// # Errors
     /// The database's.
-    pub async fn hello(
-        &self,
-        instance_id: &str,
-        service: &str,
-        sole_process: bool,
-    ) -> Result<(Seat, mpsc::Receiver<String>), Error> {
-        self.instances.hello(instance_id, service, sole_process).await?;
-        if sole_process {
+    pub async fn hello(&self, driver: &Introduction) -> Result<(Seat, mpsc::Receiver<String>), Error> {
+        let Introduction {
+            instance_id,
+            service,
+            sole_process,
+            providers,
+        } = driver;
+        self.instances.hello(instance_id, service, *sole_process).await?;
+        if *sole_process {
             self.sweep.run().await?;
+        }
+        for seated in providers {
+            self.reconciliations
+                .rekeyed(&seated.provider, &seated.credential)
+                .await?;
         }
         tracing::info!(instance_id, service, sole_process, "a driver follows");
         Ok(self.hub.join(instance_id))
     }
 
-    /// Cancelled rows that the driver has not shown to know of.
+    /// What there is to do for a driver. Asked with its hello and with every heartbeat, which are the ledger's ticks: work
+    /// is given only to who was just heard.
     ///
     /// # Errors
     /// The database's.
-    pub async fn untold(&self, instance_id: &str) -> Result<Vec<String>, Error> {
-        all_users_untold(self.db.read(), instance_id, 1_000).await
+    pub async fn chores(&self, driver: &Introduction, resumable: &[String]) -> Result<Chores, Error> {
+        let instance_id = &driver.instance_id;
+        Ok(Chores {
+            cancels: all_users_untold(self.db.read(), instance_id, 1_000).await?,
+            resumes: self.adoption.orders(instance_id, resumable).await?,
+            // A driver of a release that knows no bills names no providers.
+            bills: match driver.providers.as_slice() {
+                [] => Vec::new(),
+                _ => self.reconciliations.due().await?,
+            },
+        })
     }
 }

@@ -7,13 +7,16 @@
 //! - [`ledger`]: the transitions of a row, one file each; the rules of who may change what are there and nowhere else.
 //! - [`entity`], [`migration`]: the tables. This crate is their only reader and writer.
 //! - [`queries`], [`costs`], [`filter`]: one row, pages of rows, sums.
-//! - [`instances`], [`follow`], [`sweep`]: who drives, how a driver hears of a cancel, what happens when it is gone.
+//! - [`instances`], [`follow`], [`sweep`], [`adopt`]: who drives, how a driver hears of a cancel, what happens when it is
+//!   gone: another one takes its jobs up, or its rows are interrupted.
+//! - [`reconcile`]: which rows wait for their bill, who looks for it, and what the bill changes.
 //! - [`charge`], [`metadata`], [`text`], [`time`]: amounts, further facts, foreign texts, the database's clock.
 //! - [`api`]: the service on the wire.
 //!
 //! What does not live here: calls to providers, prices and the reading of bills (provider-svc), bytes (asset-svc), runs
 //! (kernel-svc), API keys (gateway). The ledger calls nobody.
 
+pub mod adopt;
 pub mod api;
 pub mod charge;
 pub mod costs;
@@ -27,6 +30,7 @@ pub mod metadata;
 pub mod metrics;
 pub mod migration;
 pub mod queries;
+pub mod reconcile;
 pub mod settings;
 pub mod sweep;
 pub mod text;
@@ -45,12 +49,14 @@ use tonic::service::Routes;
 pub use error::Error;
 pub use settings::Settings;
 
+use crate::adopt::Adoption;
 use crate::api::Service;
 use crate::follow::{Following, Hub};
 use crate::instances::Instances;
 use crate::ledger::Ledger;
 use crate::migration::Migrator;
 use crate::queries::Queries;
+use crate::reconcile::Reconciliations;
 use crate::sweep::Sweep;
 use crate::time::LedgerTime;
 
@@ -89,6 +95,7 @@ impl Component for Tracker {
         deps.health.set(sweep::GATE, Gate::Ready);
         let time = LedgerTime::new(db.backend(), deps.clock.clone());
         let sweep = Sweep::new(db.clone(), time.clone());
+        let reconciliations = Reconciliations::new(db.clone(), time.clone());
         let service = Service {
             ledger: Ledger::new(&db, &time, &deps.tasks),
             queries: Queries::new(db.clone()),
@@ -96,8 +103,11 @@ impl Component for Tracker {
                 instances: Instances::new(db.clone(), time.clone(), settings.lease),
                 hub: Hub::default(),
                 sweep: sweep.clone(),
+                adoption: Adoption::new(db.clone(), time.clone()),
+                reconciliations: reconciliations.clone(),
                 db: db.clone(),
             },
+            reconciliations,
             db,
             stop: deps.tasks.token(),
         };

@@ -9,7 +9,7 @@ use crate::error::Error;
 pub const CONFLICT_LIMIT: usize = 10;
 
 /// Every key that a row may have. Another one cannot be written, and is dropped when read.
-pub const KEYS: [&str; 10] = [
+pub const KEYS: [&str; 12] = [
     "price_breakdown",
     "price_warnings",
     "unpriced_reason",
@@ -20,6 +20,8 @@ pub const KEYS: [&str; 10] = [
     "provider_cancel",
     "conflicts",
     "reconcile",
+    "reconcile_history",
+    "manual_reconciles",
 ];
 
 /// What became of the outputs.
@@ -140,6 +142,30 @@ impl Metadata {
             return false;
         }
         self.push("conflicts", serde_json::json!({ "what": what, "at": at }))
+    }
+
+    /// Why no bill will come by itself: `unavailable`, `denied` or `exhausted`; `None` removes it.
+    pub fn set_reconcile(&mut self, word: Option<&'static str>) {
+        match word {
+            Some(word) => self.set("reconcile", word),
+            None => _ = self.0.shift_remove("reconcile"),
+        }
+    }
+
+    /// Records that a bill replaced a cost; at most ten.
+    pub fn add_reconcile_history(&mut self, at: i64, before: Option<String>, after: String, source: &str) {
+        let entry = serde_json::json!({ "at": at, "before": before, "after": after, "source": source });
+        self.push("reconcile_history", entry);
+    }
+
+    /// Counts a look at the bill that a user asked for.
+    pub fn count_manual_reconcile(&mut self) {
+        let before = self
+            .0
+            .get("manual_reconciles")
+            .and_then(Value::as_i64)
+            .unwrap_or_default();
+        self.set("manual_reconciles", before.saturating_add(1));
     }
 
     fn push(&mut self, key: &'static str, value: Value) -> bool {

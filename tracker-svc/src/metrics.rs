@@ -24,8 +24,33 @@ pub const FOLLOWERS: &str = "atelier_tracker_followers";
 /// Seconds that a sweep took.
 pub const SWEEP_DURATION: &str = "atelier_tracker_sweep_duration_seconds";
 
+/// Looks at bills that were reported, by `outcome`.
+pub const RECONCILED: &str = "atelier_tracker_reconciled_total";
+/// Bills that were more than ten times, or less than a tenth, of what the row said before.
+pub const BILL_SURPRISES: &str = "atelier_tracker_bill_surprises_total";
+/// Rows that were given to another driver.
+pub const ADOPTED: &str = "atelier_tracker_adopted_total";
+
 /// All of them.
 pub const ALL: &[Metric] = &[
+    Metric {
+        name: RECONCILED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Looks at bills that were reported.",
+    },
+    Metric {
+        name: BILL_SURPRISES,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Bills that differ from the cost before by more than ten times.",
+    },
+    Metric {
+        name: ADOPTED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Generations given to another driver because theirs was gone.",
+    },
     Metric {
         name: OPENED,
         kind: Kind::Counter,

@@ -1,4 +1,5 @@
-//! Closes rows whose driver is gone as interrupted. A row that is driven is never touched.
+//! Closes rows whose driver is gone, and that no other one can take up, as interrupted. A row that is driven is never
+//! touched.
 //!
 //! One statement claims and closes a batch: its WHERE holds the status and the lease, and on PostgreSQL it steps around
 //! rows that another replica, or a driver, has in hand.
@@ -11,6 +12,7 @@ use atelier_common::tasks::Tasks;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, Statement};
 
+use crate::adopt::{RESUMABLE, worth_it};
 use crate::entity::words::{ReconcileState, Status, Submission};
 use crate::entity::{attempts, generations};
 use crate::error::Error;
@@ -100,17 +102,21 @@ impl Sweep {
         let bill = "provider_request_id IS NOT NULL AND reconcile_state = 'none' \
                     AND (price_source IS NULL OR price_source <> 'provider-billing')";
         let minute = crate::time::micros_of(Duration::from_mins(1));
+        // What another driver can take up waits for one.
+        let worth_it = worth_it(now);
         format!(
             "WITH orphans AS MATERIALIZED (
                 SELECT g.id FROM generations g
                 WHERE g.status = 'running' AND NOT EXISTS (
                     SELECT 1 FROM service_instances i
                     WHERE i.instance_id = g.owner_instance AND i.expires_at > {now})
+                AND NOT ({RESUMABLE} AND {worth_it})
                 ORDER BY g.created_at LIMIT {BATCH} {skip})
-            UPDATE generations SET
+            UPDATE generations AS g SET
                 status = 'interrupted',
                 interrupted_reason =
-                    CASE WHEN submission = 'accepted' THEN 'never submitted' ELSE 'process restart' END,
+                    CASE WHEN submission = 'accepted' THEN 'never submitted'
+                         WHEN {RESUMABLE} THEN 'recovery exhausted' ELSE 'process restart' END,
                 submission = CASE WHEN submission = 'submitting' THEN 'submission_unknown' ELSE submission END,
                 error_code = 'INTERRUPTED',
                 reconcile_state = CASE WHEN {bill} THEN 'queued' ELSE reconcile_state END,

@@ -4,14 +4,18 @@
 
 mod http;
 mod jobs;
+mod tasks;
+mod web;
 
 pub mod atlascloud;
 pub mod automatic1111;
 pub mod comfyui;
 pub mod elevenlabs;
 pub mod evolink;
+pub mod fal;
 pub mod gemini;
 pub mod huggingface;
+pub mod kie;
 pub mod meshy;
 pub mod minimax;
 pub mod openai;

@@ -6,7 +6,7 @@ use atelier_common::identity;
 use atelier_proto::provider::v1::provider_service_server::ProviderService;
 use atelier_proto::provider::v1::{
     CancelGenerationRequest, CancelGenerationResponse, ListModelsRequest, ListModelsResponse,
-    RunGenerationRequest, RunGenerationResponse,
+    ReconcileGenerationRequest, ReconcileGenerationResponse, RunGenerationRequest, RunGenerationResponse,
 };
 use futures_util::Stream;
 use tonic::{Request, Response, Status};
@@ -56,6 +56,16 @@ impl ProviderService for Service {
             Some(job_id) => self.seam.cancel_job(&caller, &job_id).await?,
             None => self.seam.cancel(&caller, &generation_id).await?,
         };
+        Ok(Response::new(answer))
+    }
+
+    async fn reconcile_generation(
+        &self,
+        request: Request<ReconcileGenerationRequest>,
+    ) -> Result<Response<ReconcileGenerationResponse>, Status> {
+        let caller = identity::caller(&request)?;
+        let ReconcileGenerationRequest { generation_id } = request.into_inner();
+        let answer = self.seam.reconcile(&caller, &generation_id).await?;
         Ok(Response::new(answer))
     }
 

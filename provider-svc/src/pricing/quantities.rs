@@ -1,11 +1,13 @@
 //! What of a request or a result is counted (generations specification 5.4).
 
 use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
 
 use crate::provider::{Capability, Finished, Output, Params};
 
 /// What is counted, as far as it is known.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Quantities {
     /// Outputs; 0 counts as 1.
     pub outputs: u32,

@@ -1,6 +1,7 @@
 //! Talking to the provider: submit, bind, poll, fetch, and stopping on the way (K6 to K10).
 
 use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use atelier_common::backoff;
@@ -98,13 +99,22 @@ impl Seam {
                 // K8: the id is bound before anything else is asked.
                 running.cell.record(Some(&request_id), None).await;
                 let attempt = running.cell.read().attempts.len();
-                running
-                    .row
-                    .bind_attempt(attempt, &request_id, Some(&resume_token))
-                    .await;
+                // A token that only this process can use would be a promise that no other can keep.
+                let token = plan.provider.resumable().then_some(resume_token.as_str());
+                running.row.bind_attempt(attempt, &request_id, token).await;
+                if token.is_some() {
+                    running.stop.can_be_left();
+                }
                 self.polling(permit, running, &resume_token, deadline).await
             }
         }
+    }
+
+    /// K9 and K10 of a job that another process submitted.
+    pub(super) async fn resumed(&self, permit: &SeamPermit, running: &Running, resume: &str) -> Ending {
+        running.stop.can_be_left();
+        let deadline = Instant::now() + running.plan.deadline;
+        self.polling(permit, running, resume, deadline).await
     }
 
     /// K9 and K10 of a job that can be polled.
@@ -116,18 +126,30 @@ impl Seam {
         deadline: Instant,
     ) -> Ending {
         let provider = &running.plan.provider;
-        let waiting = running.cell.scope(self.until_done(permit, running, resume));
+        let strange = Mutex::default();
+        let waiting = running
+            .cell
+            .scope(self.until_done(permit, running, resume, &strange));
         let stopped = running.stop.token().cancelled();
         let done = tokio::select! {
             biased;
             () = stopped => {
-                let answer = cancel(permit, running, resume).await;
-                return Ending::Stopped(Some(answer));
+                let answer = match running.stop.cause() {
+                    // The job goes on, with another driver.
+                    Some(StopCause::Fenced | StopCause::Released) => None,
+                    Some(StopCause::RowCancelled | StopCause::Disconnected) | None => {
+                        Some(cancel(permit, running, resume).await)
+                    }
+                };
+                return Ending::Stopped(answer);
             }
             done = waiting => done,
             () = sleep_until(deadline) => {
                 cancel(permit, running, resume).await;
-                return Ending::Failed(late());
+                let word = strange.lock().unwrap_or_else(PoisonError::into_inner).take();
+                return Ending::Failed(word.map_or_else(late, |word| {
+                    Failure::new(Class::Unknown, format!("the provider's last word was {word:?}"))
+                }));
             }
         };
         let result = match done {
@@ -153,12 +175,16 @@ impl Seam {
         permit: &SeamPermit,
         running: &Running,
         resume: &str,
+        strange: &Mutex<Option<String>>,
     ) -> Result<String, Failure> {
         let provider = &running.plan.provider;
         let mut schedule = POLL_PAUSES.iter().copied();
         let mut told = ProviderStatus::Unspecified;
         loop {
             let polled = guarded(provider.poll(permit, resume, &running.feed)).await;
+            if polled.is_ok() {
+                *strange.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
             let (status, hint) = match polled {
                 Ok(Polled::Done(result)) => return Ok(result),
                 Ok(Polled::Failed(failure)) => return Err(failure),
@@ -172,6 +198,11 @@ impl Seam {
                 }
                 Ok(Polled::Queued { poll_after }) => (ProviderStatus::Queued, poll_after),
                 Ok(Polled::Running { poll_after }) => (ProviderStatus::Running, poll_after),
+                Ok(Polled::Strange { word, poll_after }) => {
+                    tracing::warn!(provider = provider.id(), word, "a state that is not known");
+                    *strange.lock().unwrap_or_else(PoisonError::into_inner) = Some(word);
+                    (told, poll_after)
+                }
                 Err(failure) => {
                     tracing::debug!(class = failure.class.as_str(), "a poll failed, the job goes on");
                     (told, failure.retry_after)
@@ -220,10 +251,11 @@ impl Seam {
 }
 
 /// Asks the provider once to stop a job.
-async fn cancel(permit: &SeamPermit, running: &Running, resume: &str) -> CancelAnswer {
+pub(super) async fn cancel(permit: &SeamPermit, running: &Running, resume: &str) -> CancelAnswer {
     let provider = &running.plan.provider;
-    let asked = AssertUnwindSafe(running.cell.scope(provider.cancel(permit, resume))).catch_unwind();
-    let answer = match tokio::time::timeout(CANCEL_LIMIT, asked).await {
+    let asked = running.cell.scope(provider.cancel(permit, resume));
+    let answered = AssertUnwindSafe(tokio::time::timeout(CANCEL_LIMIT, asked)).catch_unwind();
+    let answer = match answered.await {
         Ok(Ok(answer)) => answer,
         Ok(Err(_)) | Err(_) => CancelAnswer::Error,
     };
@@ -232,7 +264,7 @@ async fn cancel(permit: &SeamPermit, running: &Running, resume: &str) -> CancelA
 }
 
 /// A panic of an adapter is a failure of its call, and loses no receipt.
-async fn guarded<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(super) async fn guarded<T>(call: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!("an adapter panicked");
         Err(Failure::new(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use atelier_proto::provider::v1::Model;
+use atelier_proto::tracker::v1::ProviderSeat;
 
 use crate::error::Error;
 use crate::pricing::Catalog;
@@ -31,8 +32,13 @@ impl Directory {
     /// # Errors
     /// [`Error::UnknownProvider`].
     pub fn get(&self, id: &str) -> Result<Arc<dyn Provider>, Error> {
+        let canonical = match id {
+            // What it is called elsewhere.
+            "fal" => crate::adapters::fal::ID,
+            id => id,
+        };
         self.providers
-            .get(id)
+            .get(canonical)
             .cloned()
             .ok_or_else(|| Error::UnknownProvider(id.to_owned()))
     }
@@ -109,6 +115,19 @@ impl Directory {
                 .values()
                 .all(|provider| provider.id() == OFFLINE || provider.missing().is_some()),
         }
+    }
+
+    /// The providers that can be called here, as the ledger is told of them.
+    #[must_use]
+    pub fn seats(&self) -> Vec<ProviderSeat> {
+        self.providers
+            .values()
+            .map(|provider| ProviderSeat {
+                provider: provider.id().to_owned(),
+                resumable: provider.resumable() && provider.missing().is_none(),
+                credential: provider.credential(),
+            })
+            .collect()
     }
 
     /// All models, by provider and id.

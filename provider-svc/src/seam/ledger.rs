@@ -16,8 +16,9 @@ use atelier_proto::ids::InstanceId;
 use atelier_proto::reason;
 use atelier_proto::tracker::v1::generation_service_client::GenerationServiceClient;
 use atelier_proto::tracker::v1::{
-    BindAttemptRequest, CancelGenerationRequest, CancelGenerationResponse, Generation, GenerationFilter,
-    GenerationStatus, GetGenerationRequest, ListGenerationsRequest, OpenGenerationRequest,
+    BindAttemptRequest, CancelGenerationRequest, CancelGenerationResponse, ClaimReconciliationRequest,
+    ClaimReconciliationResponse, Generation, GenerationFilter, GenerationStatus, GetGenerationRequest,
+    ListGenerationsRequest, OpenGenerationRequest, ReportReconciliationRequest, ReportReconciliationResponse,
 };
 use tonic::{Code, Request, Response, Status};
 
@@ -274,6 +275,47 @@ impl Ledger {
         }
     }
 
+    /// Takes the claim on the bill of a row of the caller.
+    ///
+    /// # Errors
+    /// What the ledger says.
+    pub async fn claim_bill(
+        &self,
+        caller: &Caller,
+        generation_id: &str,
+    ) -> Result<ClaimReconciliationResponse, Error> {
+        let request = ClaimReconciliationRequest {
+            generation_id: generation_id.to_owned(),
+        };
+        let request = self.request(request, caller);
+        let mut client = self.client();
+        let answer = self.within(Box::pin(client.claim_reconciliation(request)));
+        answer.await.map_err(said)
+    }
+
+    /// Reports what a look at a bill found.
+    ///
+    /// # Errors
+    /// What the ledger says.
+    pub async fn report(
+        &self,
+        caller: &Caller,
+        report: ReportReconciliationRequest,
+    ) -> Result<ReportReconciliationResponse, Error> {
+        let say = || async {
+            let request = self.request(report.clone(), caller);
+            let mut client = self.client();
+            let answer = self.within(Box::pin(client.report_reconciliation(request)));
+            answer.await.map_err(WriteError::from)
+        };
+        let away = |error: &WriteError| matches!(error, WriteError::Unavailable(_));
+        match backoff::retry(backoff::fixed(row::PAUSES), say, away).await {
+            Ok(answer) => Ok(answer),
+            Err(WriteError::Refused(status)) => Err(Error::Ledger(status)),
+            Err(WriteError::Unavailable(_) | WriteError::Fenced) => Err(Error::LedgerUnavailable),
+        }
+    }
+
     /// Tells the ledger a write, without the spool.
     async fn send(&self, caller: &Caller, write: &Write) -> Result<Told, WriteError> {
         let mut client = self.client();
@@ -391,6 +433,14 @@ pub(crate) struct Told {
     pub(crate) cancelled: bool,
     pub(crate) lost_race: bool,
     pub(crate) generation: Option<Generation>,
+}
+
+/// What the ledger said, as the seam's error.
+fn said(status: Status) -> Error {
+    match WriteError::from(status) {
+        WriteError::Refused(status) => Error::Ledger(status),
+        WriteError::Unavailable(_) | WriteError::Fenced => Error::LedgerUnavailable,
+    }
 }
 
 /// A bind request for a row.

@@ -7,8 +7,9 @@ use atelier_common::identity::Caller;
 use atelier_proto::common::v1::Origin;
 use atelier_proto::ids::GenerationId;
 use atelier_proto::provider::v1::RunGenerationRequest;
-use atelier_proto::tracker::v1::{Charge, OpenGenerationRequest};
+use atelier_proto::tracker::v1::{Charge, Generation, OpenGenerationRequest};
 use atelier_proto::value::{Map, Value};
+use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::pricing::{Catalog, Quantities, Quote, Unpriced};
@@ -19,6 +20,8 @@ use crate::seam::{origin, redact};
 
 /// Longest deadline that a request may ask for.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a call that is taken up after its time may still take.
+const LAST_LOOK: Duration = Duration::from_mins(1);
 /// Longest name of an asset, in characters.
 const MAX_NAME: usize = 200;
 
@@ -162,7 +165,86 @@ impl Plan {
             unpriced_reason: self.estimate.as_ref().err().map(ToString::to_string),
             background: self.background,
             instance_id: String::new(),
+            plan: Some(Left::of(self).text()),
         }
+    }
+
+    /// The rest of a call that another process began. Its parameters are the redacted ones: nothing is submitted again.
+    /// `age` is how long ago it was submitted.
+    #[must_use]
+    pub fn resumed(
+        caller: Caller,
+        generation: &Generation,
+        provider: Arc<dyn Provider>,
+        left: Left,
+        age: Duration,
+        catalog: &Catalog,
+    ) -> Option<Self> {
+        let redacted: Map = generation
+            .parameters
+            .clone()
+            .unwrap_or_default()
+            .try_into()
+            .ok()?;
+        let Left {
+            persist,
+            name,
+            deadline,
+            quantities,
+        } = left;
+        Some(Self {
+            id: generation.generation_id.parse().ok()?,
+            id_is_new: false,
+            fingerprint: String::new(),
+            estimate: catalog.price(provider.id(), &generation.model, &quantities),
+            params: redacted.clone(),
+            redacted,
+            idempotency_key: None,
+            persist,
+            caller,
+            provider,
+            model: generation.model.clone(),
+            capability: Capability::parse(&generation.capability)?,
+            origin: generation.origin.clone().unwrap_or_default(),
+            quantities,
+            name,
+            background: true,
+            cancel_on_disconnect: false,
+            // A job that was done long ago is worth one look.
+            deadline: deadline.saturating_sub(age).max(LAST_LOOK),
+        })
+    }
+}
+
+/// What another process needs to finish a call, beside its row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    persist: bool,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(with = "humantime_serde")]
+    deadline: Duration,
+    quantities: Quantities,
+}
+
+impl Left {
+    fn of(plan: &Plan) -> Self {
+        Self {
+            persist: plan.persist,
+            name: plan.name.clone(),
+            deadline: plan.deadline,
+            quantities: plan.quantities.clone(),
+        }
+    }
+
+    fn text(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// Reads what a process left; `None` when it cannot be read.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
     }
 }
 

@@ -173,6 +173,10 @@ fn added(a: &Stated, b: &Stated) -> Option<Stated> {
 pub trait Binder: Send + Sync {
     /// Binds the id of the attempt with this number, counted from 1. Never fails: what cannot be written is kept.
     async fn bind(&self, attempt: usize, request_id: &str);
+
+    /// Tells what an attempt cost that another one follows: nobody would know any more if the process died with the
+    /// next. The last one's charge goes with the outcome. Never fails.
+    async fn charged(&self, request_id: &str, charge: &Stated);
 }
 
 /// The place of one call's receipt. Clones are the same place.
@@ -195,6 +199,13 @@ impl ReceiptCell {
                 binder: Some(binder),
             }),
         }
+    }
+
+    /// The same cell, which knows already what another process recorded.
+    #[must_use]
+    pub fn knowing(self, receipt: Receipt) -> Self {
+        *self.inner.receipt.lock().unwrap_or_else(PoisonError::into_inner) = receipt;
+        self
     }
 
     /// What was recorded so far.
@@ -221,6 +232,16 @@ impl ReceiptCell {
             .unwrap_or_else(PoisonError::into_inner)
             .merge(request_id, charge);
         if let (Some(attempt), Some(id), Some(binder)) = (fresh, request_id, &self.inner.binder) {
+            let before = attempt
+                .checked_sub(2)
+                .and_then(|index| self.read().attempts.into_iter().nth(index));
+            if let Some(Attempt {
+                request_id: Some(before),
+                charge: Some(charge),
+            }) = &before
+            {
+                binder.charged(before, charge).await;
+            }
             binder.bind(attempt, id).await;
         }
     }

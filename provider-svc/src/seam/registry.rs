@@ -4,6 +4,7 @@
 //! dropped, so a panic cannot leak one.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use atelier_proto::ids::GenerationId;
@@ -24,6 +25,8 @@ pub enum StopCause {
     Disconnected,
     /// Another driver has its row.
     Fenced,
+    /// This process goes down, and another one takes the job up.
+    Released,
 }
 
 /// All calls of the process. Clones are the same registry.
@@ -59,8 +62,14 @@ struct Entry {
 pub struct Stop {
     token: CancellationToken,
     cause: Arc<OnceLock<StopCause>>,
+    leavable: Arc<AtomicBool>,
 }
 impl Stop {
+    /// Says that from here on another process can take the call up.
+    pub fn can_be_left(&self) {
+        self.leavable.store(true, Ordering::SeqCst);
+    }
+
     /// Trips the signal; only the first cause counts.
     pub fn trip(&self, cause: StopCause) {
         let _ = self.cause.set(cause);
@@ -142,6 +151,30 @@ impl Registry {
             stop.trip(cause);
             true
         })
+    }
+
+    /// Lets go of the calls that another process can take up; how many.
+    pub fn release(&self) -> usize {
+        let stops: Vec<Stop> = {
+            let state = self.lock();
+            let leavable = |entry: &&Entry| entry.stop.leavable.load(Ordering::SeqCst);
+            state
+                .running
+                .values()
+                .filter(leavable)
+                .map(|entry| entry.stop.clone())
+                .collect()
+        };
+        for stop in &stops {
+            stop.trip(StopCause::Released);
+        }
+        stops.len()
+    }
+
+    /// Whether a call runs here, whoever owns it.
+    #[must_use]
+    pub fn drives(&self, id: GenerationId) -> bool {
+        self.lock().running.contains_key(&id)
     }
 
     /// Ids of the calls that run here.

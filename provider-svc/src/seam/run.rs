@@ -10,7 +10,7 @@ use atelier_proto::ids::GenerationId;
 use atelier_proto::provider::v1::run_generation_response::Event;
 use atelier_proto::provider::v1::{CancelGenerationResponse, Prediction, RunGenerationRequest};
 use atelier_proto::tracker::v1::Generation;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::time::Instant;
 use tracing::Instrument;
 
@@ -52,6 +52,18 @@ pub struct Inner {
     pub clock: Clock,
     /// Pauses between tries to store an output.
     pub save_pauses: Vec<Duration>,
+    /// Looks at bills that may go on at once.
+    pub looks: Semaphore,
+    /// Over how long looks that are due together are spread.
+    pub bill_spread: Duration,
+}
+
+/// Where a call begins.
+pub(super) enum Start {
+    /// With its request.
+    Fresh,
+    /// With the polling of a job that another process submitted, by this token.
+    Resumed(String),
 }
 
 /// A call while it runs.
@@ -203,25 +215,24 @@ impl Seam {
         if plan.background {
             feed.finish(None);
         }
-        let _counted = metrics::InFlight::enter();
-        self.drive(plan, row, generation, feed, driving).await;
+        let running = Running {
+            plan,
+            cell: ReceiptCell::bound_by(Arc::new(row.clone())),
+            row,
+            opened: generation,
+            feed,
+            stop: driving.stop().clone(),
+            started: Instant::now(),
+        };
+        self.drive(running, driving, Start::Fresh).await;
     }
 
     /// K5 to K13 of a call whose row is open.
-    async fn drive(&self, plan: Plan, row: Row, opened: Generation, feed: Feed, driving: Driving) {
-        let stop = driving.stop().clone();
-        let cell = ReceiptCell::bound_by(Arc::new(row.clone()));
-        let gone = feed.gone().clone();
-        let ends_with_reader = plan.cancel_on_disconnect && !plan.background;
-        let running = Running {
-            plan,
-            row,
-            opened,
-            cell,
-            feed,
-            stop: stop.clone(),
-            started: Instant::now(),
-        };
+    pub(super) async fn drive(&self, running: Running, driving: Driving, start: Start) {
+        let _counted = metrics::InFlight::enter();
+        let stop = running.stop.clone();
+        let gone = running.feed.gone().clone();
+        let ends_with_reader = running.plan.cancel_on_disconnect && !running.plan.background;
         let watch = async move {
             gone.cancelled().await;
             if ends_with_reader {
@@ -230,7 +241,7 @@ impl Seam {
             std::future::pending::<std::convert::Infallible>().await
         };
         let outcome = tokio::select! {
-            outcome = self.steps(&running) => outcome,
+            outcome = self.steps(&running, start) => outcome,
             never = watch => match never {},
         };
         let took = running.started.elapsed();
@@ -250,9 +261,13 @@ impl Seam {
         deliver(&running.feed, outcome, false);
     }
 
-    async fn steps(&self, running: &Running) -> Outcome {
+    async fn steps(&self, running: &Running, start: Start) -> Outcome {
         let permit = SeamPermit::grant();
-        match self.call(&permit, running).await {
+        let ending = match start {
+            Start::Fresh => self.call(&permit, running).await,
+            Start::Resumed(token) => self.resumed(&permit, running, &token).await,
+        };
+        match ending {
             Ending::Finished(finished) => self.completed(running, finished).await,
             Ending::Failed(failure) => self.failed(running, failure).await,
             Ending::Stopped(answer) => self.stopped(running, answer).await,

@@ -159,7 +159,7 @@ impl Seam {
         let mut interrupted = false;
         match cause {
             StopCause::RowCancelled => {}
-            StopCause::Fenced => interrupted = true,
+            StopCause::Fenced | StopCause::Released => interrupted = true,
             StopCause::Disconnected => {
                 let close = Close {
                     status: GenerationStatus::Cancelled,
@@ -175,10 +175,16 @@ impl Seam {
                 generation = Some(running.row.close(close).await.generation.unwrap_or(local));
             }
         }
-        let told = running
-            .row
-            .annotate(receipt(running), asset_ids, answer.map(CancelAnswer::as_str))
-            .await;
+        // A row that is left to another driver is open: its facts were told when they were learned.
+        let told = match cause {
+            StopCause::Released => None,
+            StopCause::RowCancelled | StopCause::Disconnected | StopCause::Fenced => {
+                running
+                    .row
+                    .annotate(receipt(running), asset_ids, answer.map(CancelAnswer::as_str))
+                    .await
+            }
+        };
         let read = match told {
             Some(told) => Some(told),
             None => running.row.read().await,
@@ -278,7 +284,7 @@ pub(super) fn receipt(running: &Running) -> Option<Receipt> {
     (told.provider_request_id.is_some() || told.charge.is_some()).then_some(told)
 }
 
-fn stated_charge(stated: &Stated) -> Charge {
+pub(in crate::seam) fn stated_charge(stated: &Stated) -> Charge {
     let Stated {
         cost,
         billing_unit,

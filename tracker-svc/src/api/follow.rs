@@ -10,9 +10,10 @@ use tokio_stream::Stream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::parse;
+use super::{parse, render};
+use crate::adopt::Resume;
 use crate::error::Error;
-use crate::follow::Following;
+use crate::follow::{Chores, Following};
 
 /// What goes down.
 pub(super) type Down = Pin<Box<dyn Stream<Item = Result<v1::FollowResponse, Status>> + Send>>;
@@ -34,11 +35,12 @@ pub(super) fn serve(
     Box::pin(async_stream::try_stream! {
         let first = up.message().await?;
         let driver = parse::hello(first)?;
-        let (_seat, mut orders) = following.hello(&driver.instance_id, &driver.service, driver.sole_process).await?;
+        let resumable = driver.resumable();
+        let (_seat, mut orders) = following.hello(&driver).await?;
         let lease = following.instances.lease();
         yield ack(0, lease);
-        for generation_id in following.untold(&driver.instance_id).await? {
-            yield order(generation_id);
+        for chore in chores(following.chores(&driver, &resumable).await?)? {
+            yield chore;
         }
         loop {
             match next(&mut up, &mut orders, &stop).await {
@@ -47,14 +49,17 @@ pub(super) fn serve(
                     follow_request::Message::Heartbeat(v1::Heartbeat { sequence }) => {
                         following.instances.heartbeat(&driver.instance_id).await?;
                         yield ack(sequence, lease);
-                        for generation_id in following.untold(&driver.instance_id).await? {
-                            yield order(generation_id);
+                        for chore in chores(following.chores(&driver, &resumable).await?)? {
+                            yield chore;
                         }
                     }
                     follow_request::Message::Goodbye(v1::Goodbye {}) => {
                         following.instances.goodbye(&driver.instance_id).await?;
                         tracing::info!(instance_id = driver.instance_id, "a driver said goodbye");
                         break;
+                    }
+                    follow_request::Message::Resumed(v1::Resumed { generation_id, epoch }) => {
+                        following.adoption.resumed(&driver.instance_id, &generation_id, epoch).await?;
                     }
                     follow_request::Message::Hello(_) => {
                         Err(Error::invalid("message", "only the first one may be hello"))?;
@@ -92,14 +97,39 @@ fn ack(sequence: i64, lease: Duration) -> v1::FollowResponse {
         sequence,
         lease: Some(proto_duration(lease)),
     };
-    v1::FollowResponse {
-        message: Some(follow_response::Message::HeartbeatAck(ack)),
-    }
+    down(follow_response::Message::HeartbeatAck(ack))
 }
 
 fn order(generation_id: String) -> v1::FollowResponse {
-    let order = v1::CancelOrder { generation_id };
+    down(follow_response::Message::CancelOrder(v1::CancelOrder {
+        generation_id,
+    }))
+}
+
+fn chores(chores: Chores) -> Result<Vec<v1::FollowResponse>, Error> {
+    let Chores {
+        cancels,
+        resumes,
+        bills,
+    } = chores;
+    let mut all: Vec<_> = cancels.into_iter().map(order).collect();
+    for Resume { row, age } in resumes {
+        let plan = row.generation.plan.clone().unwrap_or_default();
+        all.push(down(follow_response::Message::ResumeOrder(v1::ResumeOrder {
+            generation: Some(render::generation(row)?),
+            plan,
+            age: Some(proto_duration(age)),
+        })));
+    }
+    for claimed in bills {
+        let order = render::reconcile_order(claimed, false)?;
+        all.push(down(follow_response::Message::ReconcileOrder(order)));
+    }
+    Ok(all)
+}
+
+fn down(message: follow_response::Message) -> v1::FollowResponse {
     v1::FollowResponse {
-        message: Some(follow_response::Message::CancelOrder(order)),
+        message: Some(message),
     }
 }

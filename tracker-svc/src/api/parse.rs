@@ -13,8 +13,10 @@ use crate::costs::Group;
 use crate::entity::words::{AttemptKind, OutputState, ProviderState, Status, Submission};
 use crate::error::Error;
 use crate::filter::Filter;
+use crate::follow::{Introduction, Seated};
 use crate::ledger::{self, Annotate, Bind, Close, Driver, Facets, Late, Link, Mark, Observe, Open, Told};
 use crate::metadata::{PERSISTED, PROVIDER_CANCEL};
+use crate::reconcile::{Outcome, Report};
 use crate::text::{ERROR_LIMIT, sanitise};
 
 /// Longest name, key or foreign id.
@@ -79,7 +81,14 @@ pub(super) fn open(user_id: String, request: v1::OpenGenerationRequest) -> Resul
         unpriced_reason,
         background,
         instance_id,
+        plan,
     } = request;
+    if plan.as_ref().is_some_and(|plan| plan.len() > TOKEN_LIMIT) {
+        return Err(Error::invalid(
+            "plan",
+            format!("is longer than {TOKEN_LIMIT} bytes"),
+        ));
+    }
     if input_fingerprint.len() > TEXT_LIMIT {
         return Err(Error::invalid("input_fingerprint", "is not a SHA-256"));
     }
@@ -99,6 +108,7 @@ pub(super) fn open(user_id: String, request: v1::OpenGenerationRequest) -> Resul
         unpriced_reason: unpriced_reason.map(|reason| sanitise(&reason, TEXT_LIMIT)),
         background,
         instance_id: filled(instance_id, "instance_id")?,
+        plan,
     })
 }
 
@@ -399,13 +409,8 @@ pub(super) fn group(number: i32) -> Result<Group, Error> {
     }
 }
 
-/// What a driver says of itself.
-#[derive(Debug, Clone)]
-pub(super) struct Introduction {
-    pub(super) instance_id: String,
-    pub(super) service: String,
-    pub(super) sole_process: bool,
-}
+/// Most providers of one driver.
+const PROVIDERS_LIMIT: usize = 256;
 
 pub(super) fn hello(message: Option<v1::FollowRequest>) -> Result<Introduction, Error> {
     match message.and_then(|message| message.message) {
@@ -413,14 +418,75 @@ pub(super) fn hello(message: Option<v1::FollowRequest>) -> Result<Introduction, 
             instance_id,
             service,
             sole_process,
+            providers,
         })) => {
-            let instance_id = filled(instance_id, "hello.instance_id")?;
+            if providers.len() > PROVIDERS_LIMIT {
+                return Err(Error::invalid("hello.providers", "are too many"));
+            }
             Ok(Introduction {
-                instance_id,
+                instance_id: filled(instance_id, "hello.instance_id")?,
                 service: sanitise(&service, 128),
                 sole_process,
+                providers: providers.into_iter().map(seated).collect::<Result<_, _>>()?,
             })
         }
         Some(_) | None => Err(Error::invalid("message", "the first one must be hello")),
     }
+}
+
+fn seated(seat: v1::ProviderSeat) -> Result<Seated, Error> {
+    let v1::ProviderSeat {
+        provider,
+        resumable,
+        credential,
+    } = seat;
+    Ok(Seated {
+        provider: filled(provider, "hello.providers.provider")?,
+        resumable,
+        credential: short(Some(credential), "hello.providers.credential")?.unwrap_or_default(),
+    })
+}
+
+pub(super) fn report(user_id: String, request: v1::ReportReconciliationRequest) -> Result<Report, Error> {
+    let v1::ReportReconciliationRequest {
+        generation_id,
+        claim,
+        manual,
+        outcome,
+        bills,
+        error,
+        credential,
+    } = request;
+    let mut outcome = match v1::ReconcileOutcome::try_from(outcome) {
+        Ok(v1::ReconcileOutcome::Billed) => Outcome::Billed,
+        Ok(v1::ReconcileOutcome::NotYet) => Outcome::NotYet,
+        Ok(v1::ReconcileOutcome::Unsupported) => Outcome::Unsupported,
+        Ok(v1::ReconcileOutcome::Denied) => Outcome::Denied,
+        Ok(v1::ReconcileOutcome::Error) => Outcome::Error,
+        Ok(v1::ReconcileOutcome::Unspecified) | Err(_) => {
+            return Err(Error::invalid("outcome", "is not an outcome"));
+        }
+    };
+    let mut error = error;
+    let mut charges = Vec::with_capacity(bills.len());
+    for bill in bills {
+        // A bill that is no amount is an answer that cannot be read, and is asked for again.
+        match charge::read(bill.charge.as_ref()) {
+            (Some(charge), _) => charges.push((bill.attempt_number, charge)),
+            (None, wrong) => {
+                outcome = Outcome::Error;
+                error = wrong.or(Some("a bill without an amount".to_owned()));
+            }
+        }
+    }
+    Ok(Report {
+        user_id,
+        id: known_id(&generation_id)?,
+        claim: filled(claim, "claim")?,
+        manual,
+        outcome,
+        bills: charges,
+        error,
+        credential: short(credential, "credential")?,
+    })
 }

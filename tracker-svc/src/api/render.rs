@@ -12,6 +12,7 @@ use crate::entity::{attempts, generations};
 use crate::error::Error;
 use crate::ledger::{Row, read_ids};
 use crate::metadata::Metadata;
+use crate::reconcile::Claimed;
 
 /// The message of a row.
 ///
@@ -62,8 +63,15 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
         reconcile_attempts,
         reconcile_next_at,
         reconciled_at,
+        reconcile_error,
+        reconcile_claim: _,
+        reconcile_lease_until: _,
+        reconcile_denied_for: _,
         owner_instance: _,
         owner_epoch,
+        plan: _,
+        resume_pending: _,
+        adoptions: _,
         cancel_requested_at: _,
         cancel_pending: _,
         interrupted_reason: _,
@@ -117,7 +125,7 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
             reconciled_at: reconciled_at.map(proto_from_micros),
             attempts: reconcile_attempts,
             next_at: reconcile_next_at.map(proto_from_micros),
-            error: None,
+            error: reconcile_error,
         }),
         background,
         created_at: Some(proto_from_micros(created_at)),
@@ -152,6 +160,19 @@ fn metadata_of(row: &generations::Model) -> Result<Map, Error> {
         metadata.set_unpriced_reason(reason.map(ToOwned::to_owned));
     }
     Ok(metadata.to_map())
+}
+
+/// The order to look for a bill.
+///
+/// # Errors
+/// `Corrupt` when a column holds what nobody writes.
+pub(super) fn reconcile_order(claimed: Claimed, manual: bool) -> Result<v1::ReconcileOrder, Error> {
+    let Claimed { row, claim } = claimed;
+    Ok(v1::ReconcileOrder {
+        generation: Some(generation(row)?),
+        claim,
+        manual,
+    })
 }
 
 fn attempt(attempt: attempts::Model) -> v1::Attempt {

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::follow::Following;
 use crate::ledger::{Cancel, Cancelled, Closed, Ledger, Opened, Row};
 use crate::queries::Queries;
+use crate::reconcile::{Asked, Reconciliations};
 
 /// The service. Clones are the same one.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ pub struct Service {
     pub(crate) ledger: Ledger,
     pub(crate) queries: Queries,
     pub(crate) following: Following,
+    pub(crate) reconciliations: Reconciliations,
     pub(crate) db: Db,
     pub(crate) stop: CancellationToken,
 }
@@ -226,5 +228,40 @@ impl GenerationService for Service {
         let interrupted = self.following.sweep.run().await?;
         let interrupted_count = i64::try_from(interrupted).unwrap_or(i64::MAX);
         Ok(Response::new(v1::SweepGenerationsResponse { interrupted_count }))
+    }
+
+    async fn claim_reconciliation(
+        &self,
+        request: Request<v1::ClaimReconciliationRequest>,
+    ) -> Result<Response<v1::ClaimReconciliationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let id = parse::known_id(&request.generation_id)?;
+        let response = match self.reconciliations.ask(&user, &id).await? {
+            Asked::Claimed(claimed) => v1::ClaimReconciliationResponse {
+                order: Some(render::reconcile_order(claimed, true)?),
+                ..Default::default()
+            },
+            Asked::Nothing(row, reason) => v1::ClaimReconciliationResponse {
+                order: None,
+                reason: Some(reason.to_owned()),
+                generation: generation(row)?,
+            },
+        };
+        Ok(Response::new(response))
+    }
+
+    async fn report_reconciliation(
+        &self,
+        request: Request<v1::ReportReconciliationRequest>,
+    ) -> Result<Response<v1::ReportReconciliationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let (accepted, row) = self
+            .reconciliations
+            .report(&parse::report(user, request)?)
+            .await?;
+        Ok(Response::new(v1::ReportReconciliationResponse {
+            accepted,
+            generation: generation(row)?,
+        }))
     }
 }

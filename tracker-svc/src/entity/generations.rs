@@ -91,10 +91,24 @@ pub struct Model {
     pub reconcile_next_at: Option<i64>,
     /// When it was done or given up.
     pub reconciled_at: Option<i64>,
+    /// What the last look at the bill said.
+    pub reconcile_error: Option<String>,
+    /// Who looks for the bill; null while nobody does.
+    pub reconcile_claim: Option<String>,
+    /// When the claim ends.
+    pub reconcile_lease_until: Option<i64>,
+    /// The key that may not read the bill.
+    pub reconcile_denied_for: Option<String>,
     /// Instance that drives the row.
     pub owner_instance: String,
     /// Fencing number of the driver.
     pub owner_epoch: i64,
+    /// What another driver needs to finish the call, opaque JSON.
+    pub plan: Option<String>,
+    /// Whether the driver has still to hear that it was given the row.
+    pub resume_pending: bool,
+    /// How often the row was given to another driver.
+    pub adoptions: i32,
     /// When a cancel was first asked for.
     pub cancel_requested_at: Option<i64>,
     /// Whether the driver has still to hear of the cancel.

@@ -28,14 +28,14 @@ pub struct Told {
 
 /// The attempts of one row, with what changed.
 #[derive(Debug)]
-pub(super) struct Book {
+pub(crate) struct Book {
     generation_id: String,
     attempts: Vec<Model>,
     dirty: Vec<i32>,
 }
 
 impl Book {
-    pub(super) async fn load<C: ConnectionTrait>(tx: &C, generation_id: &str) -> Result<Self, Error> {
+    pub(crate) async fn load<C: ConnectionTrait>(tx: &C, generation_id: &str) -> Result<Self, Error> {
         let attempts = attempts_of(tx, generation_id).await?;
         Ok(Self {
             generation_id: generation_id.to_owned(),
@@ -44,7 +44,7 @@ impl Book {
         })
     }
 
-    pub(super) fn attempts(&self) -> &[Model] {
+    pub(crate) fn attempts(&self) -> &[Model] {
         &self.attempts
     }
 
@@ -58,7 +58,7 @@ impl Book {
     }
 
     /// Whether the provider knows of the generation under some id.
-    pub(super) fn has_request_id(&self) -> bool {
+    pub(crate) fn has_request_id(&self) -> bool {
         self.attempts
             .iter()
             .any(|attempt| attempt.provider_request_id.is_some())
@@ -129,7 +129,7 @@ impl Book {
                 attempt.resume_token.clone_from(resume_token);
             }
             if let Some(charge) = charge {
-                bill(attempt, charge);
+                bill(attempt, charge, PriceSource::Provider);
             }
         });
         Ok(Some(number))
@@ -138,8 +138,28 @@ impl Book {
     /// Gives the total that was stated for the whole generation to its attempt, when there is exactly one.
     pub(super) fn bill_single(&mut self, charge: &Charge) {
         if let [only] = self.attempts.as_slice() {
-            self.edit(only.attempt_number, |attempt| bill(attempt, charge));
+            self.edit(only.attempt_number, |attempt| {
+                bill(attempt, charge, PriceSource::Provider);
+            });
         }
+    }
+
+    /// Gives a bill to the attempt with this number; false when there is none.
+    pub(crate) fn bill_attempt(&mut self, number: i32, charge: &Charge) -> bool {
+        let known = self
+            .attempts
+            .iter()
+            .any(|attempt| attempt.attempt_number == number);
+        self.edit(number, |attempt| bill(attempt, charge, PriceSource::Billing));
+        known
+    }
+
+    /// Whether every attempt that the provider knows of has its bill.
+    pub(crate) fn all_billed(&self) -> bool {
+        self.attempts
+            .iter()
+            .filter(|attempt| attempt.provider_request_id.is_some())
+            .all(|attempt| attempt.price_source == Some(PriceSource::Billing))
     }
 
     /// Moves the facets of the latest attempt.
@@ -198,7 +218,7 @@ impl Book {
     }
 
     /// Writes what changed.
-    pub(super) async fn save<C: ConnectionTrait>(&self, tx: &C, time: &LedgerTime) -> Result<(), Error> {
+    pub(crate) async fn save<C: ConnectionTrait>(&self, tx: &C, time: &LedgerTime) -> Result<(), Error> {
         for attempt in self
             .attempts
             .iter()
@@ -235,8 +255,8 @@ impl Book {
     }
 }
 
-fn bill(attempt: &mut Model, charge: &Charge) {
-    if attempt.price_source == Some(PriceSource::Billing) {
+fn bill(attempt: &mut Model, charge: &Charge, source: PriceSource) {
+    if attempt.price_source.is_some_and(|have| have > source) {
         return;
     }
     let Charge {
@@ -250,11 +270,11 @@ fn bill(attempt: &mut Model, charge: &Charge) {
     attempt.cost = Some(cost);
     attempt.currency = Some(currency);
     (attempt.billing_unit, attempt.quantity, attempt.unit_price) = (billing_unit, quantity, unit_price);
-    attempt.price_source = Some(PriceSource::Provider);
+    attempt.price_source = Some(source);
 }
 
 /// The row's changes that carry a charge.
-pub(super) fn priced(changes: &mut super::row::Changes, charge: &Charge, source: PriceSource) {
+pub(crate) fn priced(changes: &mut super::row::Changes, charge: &Charge, source: PriceSource) {
     changes.cost = Set(Some(charge.cost));
     changes.currency = Set(Some(charge.currency.clone()));
     changes.billing_unit = Set(charge.billing_unit.clone());

@@ -25,6 +25,7 @@ use sea_orm::DatabaseTransaction;
 
 pub use annotate::{Annotate, Late};
 pub use attempt_book::Told;
+pub(crate) use attempt_book::{Book, priced};
 pub use bind::{Bind, Bound};
 pub(crate) use cancel::all_users_untold;
 pub use cancel::{Cancel, Cancelled};
@@ -33,8 +34,9 @@ pub use link::Link;
 pub use mark::Mark;
 pub use observe::{Facets, Observe};
 pub use open::{Open, Opened, Origin};
+pub(crate) use row::{Changes, Computed, clock, insert_with, load, lock, read_ids, write};
 pub use row::{Driver, Row};
-pub(crate) use row::{insert_with, load, read_ids};
+pub(crate) use settle::FIRST_LOOK;
 
 use crate::entity::words::Status;
 use crate::error::Error;

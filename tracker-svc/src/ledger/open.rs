@@ -42,6 +42,8 @@ pub struct Open {
     pub background: bool,
     /// The driver.
     pub instance_id: String,
+    /// What another driver needs to finish the call, opaque JSON.
+    pub plan: Option<String>,
 }
 
 /// Who asked.
@@ -142,6 +144,7 @@ fn values(open: &Open) -> Changes {
         unpriced_reason,
         background,
         instance_id,
+        plan,
     } = open.clone();
     let mut metadata = Metadata::default();
     metadata.set_unpriced_reason(unpriced_reason.filter(|_| estimate.is_none()));
@@ -181,6 +184,9 @@ fn values(open: &Open) -> Changes {
         reconcile_attempts: Set(0),
         owner_instance: Set(instance_id),
         owner_epoch: Set(1),
+        plan: Set(plan),
+        resume_pending: Set(false),
+        adoptions: Set(0),
         cancel_pending: Set(false),
         metadata: Set(metadata.text()),
         version: Set(1),

@@ -62,7 +62,7 @@ impl Driver {
 }
 
 /// Reads a row of the user and keeps others from writing it until the transaction ends.
-pub(super) async fn lock<C: ConnectionTrait>(tx: &C, user_id: &str, id: &str) -> Result<Model, Error> {
+pub(crate) async fn lock<C: ConnectionTrait>(tx: &C, user_id: &str, id: &str) -> Result<Model, Error> {
     Entity::of(user_id)
         .filter(Column::Id.eq(id))
         .lock_exclusive()
@@ -95,9 +95,9 @@ pub(super) async fn attempts_of<C: ConnectionTrait>(tx: &C, id: &str) -> Result<
 
 /// A row by its name: no statement names one without its user.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Named<'a> {
-    pub(super) user_id: &'a str,
-    pub(super) id: &'a str,
+pub(crate) struct Named<'a> {
+    pub(crate) user_id: &'a str,
+    pub(crate) id: &'a str,
 }
 
 impl<'a> From<&'a Model> for Named<'a> {
@@ -110,11 +110,11 @@ impl<'a> From<&'a Model> for Named<'a> {
 }
 
 /// Columns that a statement computes.
-pub(super) type Computed = Vec<(Column, Expr)>;
+pub(crate) type Computed = Vec<(Column, Expr)>;
 
 /// Writes a row in one statement: the changes, one version more, and only where `guard` holds. The row as it is then, or
 /// `None` when the guard did not hold.
-pub(super) async fn write<C: ConnectionTrait>(
+pub(crate) async fn write<C: ConnectionTrait>(
     tx: &C,
     time: &LedgerTime,
     row: Named<'_>,
@@ -178,7 +178,7 @@ pub(crate) fn insert_with<A: ActiveModelTrait>(
 }
 
 /// Reads the ledger's clock. For what a JSON column keeps; everything else takes the time inside its statement.
-pub(super) async fn clock<C: ConnectionTrait>(tx: &C, time: &LedgerTime) -> Result<i64, Error> {
+pub(crate) async fn clock<C: ConnectionTrait>(tx: &C, time: &LedgerTime) -> Result<i64, Error> {
     let statement = sea_orm::Statement::from_string(
         tx.get_database_backend(),
         format!("SELECT CAST({} AS BIGINT) AS at", time.sql()),
@@ -215,4 +215,4 @@ pub(super) fn write_ids(ids: &[String]) -> String {
     serde_json::Value::from(ids.to_vec()).to_string()
 }
 
-pub(super) use generations::ActiveModel as Changes;
+pub(crate) use generations::ActiveModel as Changes;

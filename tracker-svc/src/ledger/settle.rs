@@ -14,7 +14,7 @@ use crate::metadata::Metadata;
 use crate::time::LedgerTime;
 
 /// How long after the settling the first look at the bill is due: bills lag behind the calls.
-pub(super) const FIRST_LOOK: Duration = Duration::from_mins(1);
+pub(crate) const FIRST_LOOK: Duration = Duration::from_mins(1);
 
 /// Queues a settled row for its bill, when the provider knows of it and the bill is not the source already.
 pub(super) fn queue(

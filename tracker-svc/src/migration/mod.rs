@@ -1,6 +1,7 @@
 //! The schema, step by step, the same on both engines.
 
 mod m20261130_000001_ledger;
+mod m20261201_000010_reconcile;
 
 use sea_orm_migration::prelude::*;
 
@@ -11,7 +12,10 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m20261130_000001_ledger::Migration)]
+        vec![
+            Box::new(m20261130_000001_ledger::Migration),
+            Box::new(m20261201_000010_reconcile::Migration),
+        ]
     }
 
     fn migration_table_name() -> DynIden {

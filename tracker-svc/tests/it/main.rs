@@ -13,6 +13,7 @@
     reason = "tests say what they expect by failing"
 )]
 
+mod adoption;
 mod aggregates;
 mod cancel;
 mod follow;
@@ -22,6 +23,7 @@ mod messages;
 mod opening;
 mod pages;
 mod receipts;
+mod reconcile;
 mod stack;
 mod sweep;
 
@@ -139,6 +141,37 @@ suite! {
         g_145_the_cost_of_a_job_is_the_sum_of_its_rows
         groups_have_their_keys_and_the_dearest_comes_first
         huge_sums_do_not_overflow
+    }
+    reconcile {
+        g_065_a_minute_after_the_settling_and_not_before
+        g_066_a_bill_replaces_the_cost_and_ends_the_queue
+        g_067_five_looks_in_vain_exhaust_the_row
+        g_068_an_error_is_a_look_in_vain_and_changes_nothing_else
+        g_070_a_provider_without_bills_leaves_the_queue_in_one_pass
+        g_071_a_denied_key_waits_for_another_one
+        g_072_what_is_due_is_not_starved_by_what_is_not
+        g_073_two_replicas_drain_the_queue_without_looking_twice
+        g_074_a_claim_whose_owner_died_is_free_after_a_minute
+        g_075_g_076_a_look_by_hand_spends_no_attempt
+        g_077_nobody_looks_for_bills_of_others
+        g_078_a_look_by_hand_waits_for_nobody
+        g_079_g_080_g_081_every_way_to_settle_is_billed
+        g_088_g_089_due_times_are_the_databases
+        g_090_a_stale_report_is_ignored
+        g_031_a_row_is_done_when_every_submission_is_billed
+        what_is_running_or_has_no_id_has_no_bill
+        bills_are_looked_for_by_drivers_that_know_of_them
+    }
+    adoption {
+        g_093_a_job_of_a_dead_driver_is_given_to_a_live_one
+        g_094_the_old_driver_is_kept_out_and_the_row_closes_once
+        g_113_a_goodbye_gives_the_jobs_away_at_once
+        g_114_a_job_is_given_away_twenty_times_at_most
+        an_order_is_repeated_until_it_is_heard
+        a_job_waits_for_a_driver_that_can_take_it_up
+        a_job_too_old_is_swept
+        two_replicas_give_a_job_to_one_driver
+        a_cancelled_job_of_a_dead_driver_is_called_off
     }
     machine {
         no_sequence_leaves_an_absorbing_status

@@ -137,6 +137,8 @@ impl User {
         list_generations(ListGenerationsRequest) -> ListGenerationsResponse;
         summarize_costs(SummarizeCostsRequest) -> SummarizeCostsResponse;
         sweep_generations(SweepGenerationsRequest) -> SweepGenerationsResponse;
+        claim_reconciliation(ClaimReconciliationRequest) -> ClaimReconciliationResponse;
+        report_reconciliation(ReportReconciliationRequest) -> ReportReconciliationResponse;
     }
 
     /// The same user with another driver.
@@ -308,6 +310,20 @@ impl User {
     }
 
     pub async fn follow_as(&self, sole_process: bool) -> Follower {
+        self.follow_with(sole_process, Vec::new()).await
+    }
+
+    /// Follows as a driver that can call acme, with this key.
+    pub async fn follow_able(&self, key: &str) -> Follower {
+        let seat = v1::ProviderSeat {
+            provider: "acme".into(),
+            resumable: true,
+            credential: key.into(),
+        };
+        self.follow_with(false, vec![seat]).await
+    }
+
+    pub async fn follow_with(&self, sole_process: bool, providers: Vec<v1::ProviderSeat>) -> Follower {
         let mut follower = self.connect().await;
         let (instance_id, service) = (self.instance.clone(), "provider-svc".into());
         follower
@@ -315,6 +331,7 @@ impl User {
                 instance_id,
                 service,
                 sole_process,
+                providers,
             }))
             .await;
         assert_eq!(follower.ack().await, 0);
@@ -330,6 +347,8 @@ impl User {
             up: Some(up),
             down,
             orders: Vec::new(),
+            resumes: Vec::new(),
+            bills: Vec::new(),
         }
     }
 }
@@ -340,6 +359,10 @@ pub struct Follower {
     down: Streaming<v1::FollowResponse>,
     /// Orders that came while something else was waited for.
     pub orders: Vec<String>,
+    /// Jobs to take up.
+    pub resumes: Vec<v1::ResumeOrder>,
+    /// Bills to look for.
+    pub bills: Vec<v1::ReconcileOrder>,
 }
 
 impl Follower {
@@ -359,14 +382,42 @@ impl Follower {
     /// The next acknowledgement; orders before it are kept.
     pub async fn ack(&mut self) -> i64 {
         loop {
-            match self.next().await.unwrap().unwrap().message.unwrap() {
-                v1::follow_response::Message::HeartbeatAck(ack) => {
-                    assert_eq!(ack.lease.unwrap().seconds, 45);
-                    return ack.sequence;
-                }
-                v1::follow_response::Message::CancelOrder(order) => self.orders.push(order.generation_id),
+            let message = self.next().await.unwrap().unwrap().message.unwrap();
+            if let Some(sequence) = self.keep(message) {
+                return sequence;
             }
         }
+    }
+
+    fn keep(&mut self, message: v1::follow_response::Message) -> Option<i64> {
+        match message {
+            v1::follow_response::Message::HeartbeatAck(ack) => {
+                assert_eq!(ack.lease.unwrap().seconds, 45);
+                return Some(ack.sequence);
+            }
+            v1::follow_response::Message::CancelOrder(order) => self.orders.push(order.generation_id),
+            v1::follow_response::Message::ResumeOrder(order) => self.resumes.push(order),
+            v1::follow_response::Message::ReconcileOrder(order) => self.bills.push(order),
+        }
+        None
+    }
+
+    /// All that is ordered with a heartbeat: what comes before the answer to the next one.
+    pub async fn round(&mut self) {
+        self.beat(1).await;
+        self.beat(2).await;
+    }
+
+    /// The bills that are due now, out of one look.
+    pub async fn due(&mut self) -> Vec<v1::ReconcileOrder> {
+        self.round().await;
+        std::mem::take(&mut self.bills)
+    }
+
+    /// The jobs that there are to take up.
+    pub async fn jobs(&mut self) -> Vec<v1::ResumeOrder> {
+        self.round().await;
+        std::mem::take(&mut self.resumes)
     }
 
     /// The next order.

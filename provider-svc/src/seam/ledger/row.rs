@@ -13,8 +13,9 @@ use atelier_proto::tracker::v1::{
 
 use super::{Ledger, Told, WriteError, bind_request};
 use crate::error::Error;
-use crate::seam::receipt::Binder;
+use crate::seam::receipt::{Binder, Stated};
 use crate::seam::registry::{Stop, StopCause};
+use crate::seam::settle::stated_charge;
 use crate::seam::spool::Write;
 
 /// Pauses between tries to open a row, and to say that the paid request is about to leave; nothing is sent before that.
@@ -75,7 +76,7 @@ pub struct Closed {
 }
 
 impl Row {
-    pub(super) fn new(ledger: Ledger, caller: Caller, generation: &Generation) -> Self {
+    pub(in crate::seam) fn new(ledger: Ledger, caller: Caller, generation: &Generation) -> Self {
         let (id, epoch) = (generation.generation_id.clone(), generation.owner_epoch);
         Self {
             ledger,
@@ -281,6 +282,12 @@ impl Row {
 impl Binder for Row {
     async fn bind(&self, attempt: usize, request_id: &str) {
         self.bind_attempt(attempt, request_id, None).await;
+    }
+
+    async fn charged(&self, request_id: &str, charge: &Stated) {
+        let mut request = bind_request(self, request_id, None, 1);
+        request.charge = Some(stated_charge(charge));
+        self.write(Write::Bind(request)).await;
     }
 }
 
