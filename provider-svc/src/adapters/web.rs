@@ -254,14 +254,6 @@ pub(in crate::adapters) async fn read(mut response: Response, limit: usize) -> R
     Ok(body.freeze())
 }
 
-pub(in crate::adapters) fn content_type(headers: &HeaderMap) -> String {
-    headers
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
-        .to_ascii_lowercase()
-}
-
 /// How long the provider asks to wait: milliseconds, seconds, a date, or a field of the body.
 pub(in crate::adapters) fn retry_after(
     headers: &HeaderMap,

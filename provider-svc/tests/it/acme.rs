@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use atelier_provider::provider::{
-    Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Media, Model, Output, Polled, Provider,
-    SeamPermit, Submitted, Usage,
+    Bill, Call, CancelAnswer, Capability, Class, Emit, Failure, Finished, Job, Media, Model, Output, Polled,
+    Provider, SeamPermit, Submitted, Usage,
 };
 use atelier_provider::seam::receipt::{self, Stated};
 use bytes::Bytes;
@@ -21,6 +21,18 @@ provider = "acme"
 model = "m1"
 unit = "image"
 price = "0.04"
+source = "test"
+[[entry]]
+provider = "fal_ai"
+model = "fal-ai/flux/dev/image-to-image"
+unit = "image"
+price = "0.025"
+source = "test"
+[[entry]]
+provider = "kie"
+model = "google/nano-banana"
+unit = "image"
+price = "0.02"
 source = "test"
 [[entry]]
 provider = "oneshot"
@@ -66,6 +78,18 @@ pub struct Script {
     pub gate: Option<Arc<Semaphore>>,
     /// The adapter panics after the submit.
     pub panics: bool,
+    /// What becomes of a look at a bill.
+    pub bill: Billing,
+    /// A first task with this charge, before the one that is polled.
+    pub first: Option<(&'static str, f64)>,
+}
+/// What becomes of a look at a bill.
+#[derive(Clone)]
+pub enum Billing {
+    Says(Bill),
+    Fails,
+    Panics,
+    Hangs,
 }
 impl Default for Script {
     fn default() -> Self {
@@ -76,6 +100,8 @@ impl Default for Script {
             cancel: CancelAnswer::Requested,
             gate: None,
             panics: false,
+            bill: Billing::Says(Bill::Unsupported),
+            first: None,
         }
     }
 }
@@ -86,6 +112,7 @@ pub struct Acme {
     script: Mutex<Script>,
     pub submits: AtomicUsize,
     pub cancelled: Mutex<Vec<String>>,
+    pub looks: Mutex<Vec<String>>,
 }
 impl Acme {
     pub fn pollable() -> Arc<Self> {
@@ -101,6 +128,7 @@ impl Acme {
             script: Mutex::default(),
             submits,
             cancelled,
+            looks: Mutex::default(),
         })
     }
     /// Says what the next calls do.
@@ -112,6 +140,10 @@ impl Acme {
     }
     pub fn cancelled(&self) -> Vec<String> {
         self.cancelled.lock().unwrap().clone()
+    }
+    /// The request ids whose bills were looked for.
+    pub fn looks(&self) -> Vec<String> {
+        self.looks.lock().unwrap().clone()
     }
     fn read(&self) -> Script {
         self.script.lock().unwrap().clone()
@@ -149,6 +181,20 @@ impl Provider for Acme {
         }
     }
 
+    fn resumable(&self) -> bool {
+        self.id == "acme"
+    }
+
+    async fn reconcile(&self, _permit: &SeamPermit, job: &Job) -> Result<Bill, Failure> {
+        self.looks.lock().unwrap().push(job.request_id.clone());
+        match self.read().bill {
+            Billing::Says(bill) => Ok(bill),
+            Billing::Fails => Err(Failure::new(Class::ProviderTransient, "boom")),
+            Billing::Panics => panic!("scripted"),
+            Billing::Hangs => std::future::pending().await,
+        }
+    }
+
     async fn submit(
         &self,
         _permit: &SeamPermit,
@@ -159,6 +205,10 @@ impl Provider for Acme {
         self.submits.fetch_add(1, Ordering::SeqCst);
         let request_id = format!("req-{}", call.generation_id);
         if self.id == "acme" {
+            if let Some((id, charge)) = script.first {
+                receipt::record("acme", Some(id), None).await;
+                receipt::record("acme", None, Stated::from_f64(charge)).await;
+            }
             if script.panics {
                 receipt::record("acme", Some(&request_id), None).await;
                 panic!("scripted");

@@ -11,8 +11,13 @@
 )]
 
 mod acme;
+mod adoption;
+mod audit;
 mod away;
+mod bills;
 mod cancel;
+mod fal;
+mod kie;
 mod lifecycle;
 mod openai;
 mod openai_chat;

@@ -62,6 +62,53 @@ async fn g_027_every_row_of_many_at_once_holds_its_own_id() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn g_032_both_tasks_of_a_job_are_paid_for_also_when_another_process_ends_it() {
+    for killed in [false, true] {
+        let stack = Stack::start().await;
+        let gate = Arc::new(Semaphore::new(0));
+        stack.acme.script(Script {
+            first: Some(("preview-1", 0.42)),
+            charge: Some(1.05),
+            gate: Some(gate.clone()),
+            ..Script::default()
+        });
+        let mut call = picture();
+        call.background = true;
+        let id = stack.run(call).await.id();
+        until(async || stack.row(&id).await.attempts.len() == 2)
+            .within(Duration::from_secs(10))
+            .await;
+        // What the first task cost is in the ledger before anything comes of the second.
+        let row = stack.row(&id).await;
+        assert_eq!(row.attempts[0].cost.as_ref().unwrap().amount, "0.420000000");
+        let other = if killed {
+            stack.ledger.cut("*");
+            stack.ledger.break_streams();
+            assert_eq!(stack.seam.registry().release(), 1);
+            stack.time.advance(Duration::from_secs(46));
+            let other = stack.other().await;
+            other.acme.script(Script {
+                charge: Some(1.05),
+                ..Script::default()
+            });
+            Some(other)
+        } else {
+            gate.add_permits(1);
+            None
+        };
+        let row = stack.row_in(&id, GenerationStatus::Completed).await;
+        assert_eq!(cost(&row), Some("1.470000000"), "killed: {killed}");
+        let ids: Vec<_> = row
+            .attempts
+            .iter()
+            .map(|attempt| attempt.provider_request_id.clone().unwrap())
+            .collect();
+        assert_eq!(ids, ["preview-1".to_owned(), format!("req-{id}")]);
+        drop(other);
+    }
+}
+
 #[tokio::test]
 async fn g_033_a_charge_that_is_no_number_leaves_the_catalogs() {
     let stack = Stack::start().await;

@@ -17,7 +17,7 @@ use atelier_proto::provider::v1::provider_service_client::ProviderServiceClient;
 use atelier_proto::provider::v1::run_generation_response::Event;
 use atelier_proto::provider::v1::{
     CancelGenerationRequest, CancelGenerationResponse, Chunk, GenerationResult, Persist, Progress,
-    RunGenerationRequest, RunGenerationResponse,
+    ReconcileGenerationRequest, ReconcileGenerationResponse, RunGenerationRequest, RunGenerationResponse,
 };
 use atelier_proto::tracker::v1::generation_service_client::GenerationServiceClient;
 use atelier_proto::tracker::v1::{
@@ -30,6 +30,7 @@ use atelier_provider::provider::Provider;
 use atelier_provider::seam::Seam;
 use atelier_provider::settings::Settings;
 use atelier_tracker::Tracker;
+use atelier_tracker::time::LedgerTime;
 use tempfile::TempDir;
 use tonic::{Status, Streaming};
 
@@ -46,10 +47,28 @@ pub struct Stack {
     pub store: Tap,
     pub folder: TempDir,
     pub tasks: Tasks,
+    /// The ledger's clock.
+    pub time: LedgerTime,
+    settings: Settings,
+    of_provider: Tasks,
     tracker: Transport,
     assets: Transport,
     provider: Transport,
     signer: Signer,
+}
+
+/// Another provider-svc on the same ledger and store.
+pub struct Other {
+    pub acme: Arc<Acme>,
+    pub seam: Seam,
+    pub ledger: Tap,
+    pub tasks: Tasks,
+    _folder: TempDir,
+}
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.tasks.stop();
+    }
 }
 
 /// What a call told.
@@ -150,23 +169,34 @@ impl Stack {
         settings.save_pauses_ms = vec![1, 1];
         settings.rpc_timeout = Duration::from_secs(10);
         let mut deps = deps(folder.path());
-        let tracker = component::start::<Tracker>(atelier_tracker::Settings::default(), &deps)
+        let tracker = Tracker::build(atelier_tracker::Settings::default(), &deps)
             .await
             .unwrap();
+        let (time, ledger_of_all) = (
+            tracker.time(),
+            atelier_common::channel::local(tracker.routes(), &deps.signer),
+        );
+        let tasks = deps.tasks.clone();
+        let of_tracker = deps.tasks.clone();
+        deps.tasks
+            .spawn("tracker", async move { tracker.run(&of_tracker).await });
         let assets = component::start::<Assets>(atelier_asset::Settings::default(), &deps)
             .await
             .unwrap();
         let (ledger, store) = (Tap::default(), Tap::default());
-        deps.peers.insert("tracker", ledger.on(tracker.transport.clone()));
+        deps.peers.insert("tracker", ledger.on(ledger_of_all.clone()));
         deps.peers.insert("asset", store.on(assets.transport.clone()));
         let (acme, oneshot) = (Acme::pollable(), Acme::oneshot());
         let own: Vec<Arc<dyn Provider>> = vec![acme.clone(), oneshot.clone()];
+        settings.bill_spread = Duration::ZERO;
+        let kept = settings.clone();
+        let of_provider = deps.tasks.child("provider");
+        deps.tasks = of_provider.clone();
         let providers = Providers::build_with(settings, &deps, own).await.unwrap();
         let (sketch, seam) = (providers.sketch_counters(), providers.seam());
         let provider = atelier_common::channel::local(providers.routes(), &deps.signer);
-        let tasks = deps.tasks.clone();
-        deps.tasks
-            .spawn("provider", async move { providers.run(&tasks).await });
+        let running = of_provider.clone();
+        of_provider.spawn("provider", async move { providers.run(&running).await });
         let stack = Self {
             acme,
             oneshot,
@@ -175,8 +205,11 @@ impl Stack {
             ledger,
             store,
             folder,
-            tasks: deps.tasks.clone(),
-            tracker: tracker.transport,
+            tasks,
+            of_provider,
+            tracker: ledger_of_all,
+            time,
+            settings: kept,
             assets: assets.transport,
             provider,
             signer: deps.signer.clone(),
@@ -186,6 +219,67 @@ impl Stack {
             .within(Duration::from_secs(10))
             .await;
         stack
+    }
+
+    /// Starts another provider-svc, and waits until it follows.
+    pub async fn other(&self) -> Other {
+        let folder = tempfile::tempdir().unwrap();
+        let mut deps = Deps::new(folder.path(), self.signer.clone());
+        let ledger = Tap::default();
+        deps.peers.insert("tracker", ledger.on(self.tracker.clone()));
+        deps.peers.insert("asset", self.assets.clone());
+        let acme = Acme::pollable();
+        let own: Vec<Arc<dyn Provider>> = vec![acme.clone(), Acme::oneshot()];
+        let providers = Providers::build_with(self.settings.clone(), &deps, own)
+            .await
+            .unwrap();
+        let (seam, tasks) = (providers.seam(), deps.tasks.clone());
+        let running = tasks.clone();
+        deps.tasks
+            .spawn("provider", async move { providers.run(&running).await });
+        let tap = ledger.clone();
+        atelier_common::testkit::until(async || tap.count("Follow") > 0)
+            .within(Duration::from_secs(10))
+            .await;
+        Other {
+            acme,
+            seam,
+            ledger,
+            tasks,
+            _folder: folder,
+        }
+    }
+
+    /// Stops provider-svc in good order, and waits until it has.
+    pub async fn stop_provider(&self) {
+        self.of_provider.stop();
+        assert!(self.of_provider.drain(Duration::from_secs(10)).await);
+    }
+
+    /// Moves the ledger's clock on, and has the drivers heard again: a new stream is a look at what is due.
+    pub fn later(&self, by: Duration) {
+        self.time.advance(by);
+        self.ledger.break_streams();
+    }
+
+    /// Looks for the bill of a row, because a user asks.
+    pub async fn reconcile(&self, caller: &Caller, id: &str) -> Result<ReconcileGenerationResponse, Status> {
+        let request = ReconcileGenerationRequest {
+            generation_id: id.to_owned(),
+        };
+        let request = self.signer.request(request, caller);
+        let answer = self.client().reconcile_generation(request).await?;
+        Ok(answer.into_inner())
+    }
+
+    /// Waits until the bill of a row is in a state.
+    pub async fn bill_in(&self, id: &str, wanted: &str) -> Generation {
+        let look = async || {
+            Some(self.row(id).await).filter(|row| row.reconciliation.as_ref().unwrap().state == wanted)
+        };
+        atelier_common::testkit::until(look)
+            .within(Duration::from_secs(10))
+            .await
     }
 
     pub fn client(&self) -> ProviderServiceClient<Transport> {

@@ -101,6 +101,7 @@ pub struct Seen {
     /// Path and query.
     pub target: String,
     pub headers: axum::http::HeaderMap,
+    pub query: String,
     pub authorization: Option<String>,
     pub kind: String,
     pub body: Bytes,
@@ -125,6 +126,7 @@ pub struct StandIn {
 struct Inner {
     answers: Mutex<VecDeque<Answer>>,
     seen: Mutex<Vec<Seen>>,
+    to_put: Mutex<Option<Answer>>,
 }
 
 impl StandIn {
@@ -141,11 +143,19 @@ impl StandIn {
         });
         Self { address, inner }
     }
+    /// The address of the server itself.
+    pub fn root(&self) -> String {
+        format!("http://{}", self.address)
+    }
     pub fn base(&self) -> String {
         format!("http://{}/v1", self.address)
     }
     pub fn answer(&self, answers: impl IntoIterator<Item = Answer>) {
         *self.inner.answers.lock().unwrap() = answers.into_iter().collect();
+    }
+    /// What a PUT is answered, whatever the others are.
+    pub fn answer_put(&self, answer: Answer) {
+        *self.inner.to_put.lock().unwrap() = Some(answer);
     }
     pub fn seen(&self) -> Vec<Seen> {
         self.inner.seen.lock().unwrap().clone()
@@ -178,13 +188,22 @@ async fn answer(State(inner): State<Arc<Inner>>, request: Request) -> Response {
         path: head.uri.path().to_owned(),
         target: head.uri.to_string(),
         headers: head.headers.clone(),
+        query: head.uri.query().unwrap_or_default().to_owned(),
         authorization: text("authorization"),
         kind: text("content-type").unwrap_or_default(),
         body,
         at,
     };
     inner.seen.lock().unwrap().push(seen);
-    let answer = {
+    let put = inner
+        .to_put
+        .lock()
+        .unwrap()
+        .clone()
+        .filter(|_| head.method == "PUT");
+    let answer = if let Some(put) = put {
+        put
+    } else {
         let mut answers = inner.answers.lock().unwrap();
         if answers.len() > 1 {
             answers.pop_front().unwrap()

@@ -15,6 +15,13 @@ use super::{Answers, Fakes, Reply, missing, user};
 impl ProviderService for Fakes {
     type RunGenerationStream = Answers<provider::RunGenerationResponse>;
 
+    async fn reconcile_generation(
+        &self,
+        _: Request<provider::ReconcileGenerationRequest>,
+    ) -> Reply<provider::ReconcileGenerationResponse> {
+        Err(Status::unimplemented("no bills here"))
+    }
+
     async fn run_generation(
         &self,
         request: Request<provider::RunGenerationRequest>,
@@ -175,6 +182,20 @@ impl AssetService for Fakes {
 
 #[tonic::async_trait]
 impl GenerationService for Fakes {
+    async fn claim_reconciliation(
+        &self,
+        _: Request<tracker::ClaimReconciliationRequest>,
+    ) -> Reply<tracker::ClaimReconciliationResponse> {
+        Err(Status::unimplemented("no bills here"))
+    }
+
+    async fn report_reconciliation(
+        &self,
+        _: Request<tracker::ReportReconciliationRequest>,
+    ) -> Reply<tracker::ReportReconciliationResponse> {
+        Err(Status::unimplemented("no bills here"))
+    }
+
     async fn get_generation(
         &self,
         request: Request<tracker::GetGenerationRequest>,

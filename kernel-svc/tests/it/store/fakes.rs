@@ -211,6 +211,13 @@ impl Provider {
 impl ProviderService for Provider {
     type RunGenerationStream = Answers<RunGenerationResponse>;
 
+    async fn reconcile_generation(
+        &self,
+        _: Request<atelier_proto::provider::v1::ReconcileGenerationRequest>,
+    ) -> Result<Response<atelier_proto::provider::v1::ReconcileGenerationResponse>, Status> {
+        Err(Status::unimplemented("no bills here"))
+    }
+
     async fn run_generation(
         &self,
         request: Request<RunGenerationRequest>,
