@@ -7,7 +7,7 @@ use atelier_common::component::BuildError;
 use atelier_common::egress::{self, Egress, EgressError, Limits};
 use bytes::{Bytes, BytesMut};
 use chrono::{DateTime, Utc};
-use reqwest::header::{CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
 use rust_decimal::Decimal;
