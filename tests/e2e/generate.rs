@@ -56,6 +56,7 @@ async fn every_kind_gets_the_ending_of_its_type_and_text_goes_to_stdout() -> any
         ("image", "png", &b"\x89PNG"[..]),
         ("speech", "wav", b"RIFF"),
         ("music", "wav", b"RIFF"),
+        ("video", "avi", b"RIFF"),
         ("3d", "glb", b"glTF"),
     ] {
         let stem = data.path().join(format!("made-{kind}"));

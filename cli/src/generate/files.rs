@@ -44,7 +44,7 @@ pub(super) async fn reference(file: &Path) -> anyhow::Result<Value> {
 /// # Errors
 /// It cannot be written.
 pub(super) async fn write_text(command: &Generate, id: &str, text: &str) -> anyhow::Result<Value> {
-    let path = name(command, id, "text/plain", None);
+    let path = name(command, id, "txt", None);
     tokio::fs::write(&path, text)
         .await
         .with_context(|| format!("cannot write {}", path.display()))?;
@@ -79,8 +79,8 @@ pub(super) async fn write(
             assets::print_bytes(client, &id).await?;
             continue;
         }
-        let content_type = print::text(asset, "content_type");
-        let path = name(command, generation, &content_type, many.then_some(index + 1));
+        let own = print::text(asset, "name");
+        let path = name(command, generation, ending(&own), many.then_some(index + 1));
         assets::save(client, &id, &path).await?;
         written.push(json!({
             "path": path.display().to_string(),
@@ -92,7 +92,7 @@ pub(super) async fn write(
 }
 
 /// The name of a file: as named, or out of the prompt and the end of the id, so that it is nobody else's.
-fn name(command: &Generate, generation: &str, content_type: &str, number: Option<usize>) -> PathBuf {
+fn name(command: &Generate, generation: &str, ending: &str, number: Option<usize>) -> PathBuf {
     let own = command.out.clone().unwrap_or_else(|| {
         let words = command.prompt.as_deref().unwrap_or_default();
         let tail = generation.rsplit('-').next().unwrap_or_default();
@@ -104,7 +104,7 @@ fn name(command: &Generate, generation: &str, content_type: &str, number: Option
         .unwrap_or_default();
     let named = command.out.as_ref().and_then(|out| out.extension());
     let ending = named.map_or_else(
-        || ending(content_type).to_owned(),
+        || ending.to_owned(),
         |ending| ending.to_string_lossy().into_owned(),
     );
     let file = match number {
@@ -134,23 +134,10 @@ fn slug(prompt: &str) -> String {
     }
 }
 
-fn ending(content_type: &str) -> &'static str {
-    match content_type {
-        "image/png" => "png",
-        "image/jpeg" => "jpg",
-        "image/webp" => "webp",
-        "image/gif" => "gif",
-        "image/svg+xml" => "svg",
-        "audio/mpeg" => "mp3",
-        "audio/wav" | "audio/x-wav" => "wav",
-        "audio/ogg" => "ogg",
-        "audio/flac" => "flac",
-        "video/mp4" => "mp4",
-        "video/webm" => "webm",
-        "model/gltf-binary" => "glb",
-        "text/plain" => "txt",
-        _ => "bin",
-    }
+/// The ending of an asset's name, which the store gives by what the bytes are.
+fn ending(asset: &str) -> &str {
+    let ending = Path::new(asset).extension();
+    ending.and_then(|ending| ending.to_str()).unwrap_or("bin")
 }
 
 #[cfg(test)]
@@ -161,5 +148,6 @@ mod tests {
     fn names_are_words_of_the_prompt() {
         assert_eq!(slug("A fox, in the snow!"), "a-fox-in-the-snow");
         assert_eq!(slug("…"), "made");
+        assert_eq!((ending("video_1.avi"), ending("x")), ("avi", "bin"));
     }
 }

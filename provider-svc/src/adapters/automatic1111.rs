@@ -38,7 +38,7 @@ impl Dialect for Automatic1111 {
         "http://127.0.0.1:7860"
     }
     fn variable(&self) -> &'static str {
-        "or its address: AUTOMATIC1111_BASE_URL"
+        "AUTOMATIC1111_BASE_URL"
     }
     fn inlines(&self) -> bool {
         true

@@ -27,7 +27,7 @@ impl Dialect for ComfyUi {
         "http://127.0.0.1:8188"
     }
     fn variable(&self) -> &'static str {
-        "or its address: COMFYUI_BASE_URL"
+        "COMFYUI_BASE_URL"
     }
 
     fn volunteers(&self) -> bool {

@@ -16,7 +16,7 @@ pub trait Dialect: Send + Sync + 'static {
     fn id(&self) -> &'static str;
     /// Its own address.
     fn address(&self) -> &'static str;
-    /// The variable that its own tools read the key from.
+    /// The variable that its own tools read the key from, or the one for the address of a server of one's own.
     fn variable(&self) -> &'static str;
     /// Where the key goes.
     fn auth(&self) -> Auth {

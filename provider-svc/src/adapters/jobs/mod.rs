@@ -68,7 +68,7 @@ impl<D: Dialect> Jobs<D> {
             link,
             models,
             catalog,
-            missing: format!("set provider.{id}.api_key ({})", dialect.variable()),
+            missing: missing(id, dialect.variable()),
             dialect,
         })
     }
@@ -140,6 +140,16 @@ impl<D: Dialect> Jobs<D> {
             .or_else(|| crate::adapters::http::retry_after(&reply.headers, &reply.body, chrono::Utc::now()));
         Err(failure)
     }
+}
+
+/// What has to be set before it can be called: the key, or the address of a server of one's own.
+fn missing(id: &str, variable: &str) -> String {
+    let setting = if variable.ends_with("_BASE_URL") {
+        "base_url"
+    } else {
+        "api_key"
+    };
+    format!("set provider.{id}.{setting} ({variable})")
 }
 
 /// Reads the models that an operator adds.
