@@ -178,7 +178,7 @@ pub(crate) fn insert_with<A: ActiveModelTrait>(
 }
 
 /// Reads the ledger's clock. For what a JSON column keeps; everything else takes the time inside its statement.
-pub(super) async fn clock<C: ConnectionTrait>(tx: &C, time: &LedgerTime) -> Result<i64, Error> {
+pub(crate) async fn clock<C: ConnectionTrait>(tx: &C, time: &LedgerTime) -> Result<i64, Error> {
     let statement = sea_orm::Statement::from_string(
         tx.get_database_backend(),
         format!("SELECT CAST({} AS BIGINT) AS at", time.sql()),

@@ -1,6 +1,8 @@
 //! The schema, step by step, the same on both engines.
 
 mod m20261130_000001_ledger;
+mod m20261201_000010_budgets;
+mod m20261201_000011_reports;
 
 use sea_orm_migration::prelude::*;
 
@@ -11,7 +13,11 @@ pub struct Migrator;
 #[async_trait::async_trait]
 impl MigratorTrait for Migrator {
     fn migrations() -> Vec<Box<dyn MigrationTrait>> {
-        vec![Box::new(m20261130_000001_ledger::Migration)]
+        vec![
+            Box::new(m20261130_000001_ledger::Migration),
+            Box::new(m20261201_000010_budgets::Migration),
+            Box::new(m20261201_000011_reports::Migration),
+        ]
     }
 
     fn migration_table_name() -> DynIden {
