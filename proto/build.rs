@@ -6,6 +6,7 @@ const FILES: &[&str] = &[
     "atelier/common/v1/value.proto",
     "atelier/asset/v1/asset.proto",
     "atelier/asset/v1/asset_service.proto",
+    "atelier/tracker/v1/budget_service.proto",
     "atelier/tracker/v1/generation.proto",
     "atelier/tracker/v1/generation_service.proto",
     "atelier/provider/v1/provider_service.proto",

@@ -61,6 +61,18 @@ reasons! {
     NOT_RUNNING;
     /// Somebody is looking for the bill of the row already.
     RECONCILE_IN_PROGRESS;
+    /// The call would go over a budget; nothing was sent.
+    BUDGET_EXCEEDED;
+    /// The call has no known price and a budget does not let it pass; nothing was sent.
+    UNPRICED_DENIED;
+    /// No such budget of the caller.
+    BUDGET_NOT_FOUND;
+    /// The budget was set by an admin, and only an admin can change it.
+    BUDGET_MANAGED;
+    /// Only an admin may ask this.
+    ADMIN_ONLY;
+    /// As many background calls of the run go on as may.
+    BACKGROUND_LIMIT;
     /// The ledger cannot be reached; nothing was sent.
     LEDGER_UNAVAILABLE;
     /// The store of assets cannot be reached.

@@ -5,6 +5,9 @@ use atelier_proto::reason::{self, Problem};
 use sea_orm::DbErr;
 use tonic::{Code, Status};
 
+use crate::budgets::{Exceeded, Usage};
+use crate::charge;
+
 const DOMAIN: &str = "tracker.atelier";
 
 /// What can go wrong, by what the caller can do about it.
@@ -56,6 +59,33 @@ pub enum Error {
     /// The instance is not known, or its lease ended.
     #[error("the lease of the instance has ended")]
     LeaseEnded,
+    /// The call would go over a budget.
+    #[error("the call would go over the budget of this {}", .0.scope.kind())]
+    Exceeded(Box<Exceeded>),
+    /// The call has no known price, and a budget does not let it pass.
+    #[error("the price of the call is not known, and a budget lets no such call pass")]
+    Unpriced {
+        /// The budget.
+        budget_id: String,
+    },
+    /// As many background calls of the scope go on as may.
+    #[error("{} background calls go on, which is as many as may", .open.len())]
+    BackgroundLimit {
+        /// The calls that go on.
+        open: Vec<String>,
+    },
+    /// No such budget of this user.
+    #[error("no such budget")]
+    BudgetNotFound,
+    /// Only an admin may change this budget.
+    #[error("the budget was set by an admin")]
+    BudgetManaged,
+    /// Only an admin may ask this.
+    #[error("this takes the scope admin")]
+    AdminOnly,
+    /// Too many wait already.
+    #[error("too many callers wait for rows")]
+    Overloaded,
     /// The service is going down.
     #[error("the ledger is going down")]
     Draining,
@@ -102,6 +132,13 @@ impl Error {
             Self::OutputsOpen => (Code::FailedPrecondition, reason::OUTPUTS_OPEN),
             Self::ReconcileInProgress => (Code::FailedPrecondition, reason::RECONCILE_IN_PROGRESS),
             Self::NotInStatus(_) => (Code::FailedPrecondition, reason::NOT_RUNNING),
+            Self::Exceeded(_) => (Code::ResourceExhausted, reason::BUDGET_EXCEEDED),
+            Self::Unpriced { .. } => (Code::FailedPrecondition, reason::UNPRICED_DENIED),
+            Self::BackgroundLimit { .. } => (Code::ResourceExhausted, reason::BACKGROUND_LIMIT),
+            Self::BudgetNotFound => (Code::NotFound, reason::BUDGET_NOT_FOUND),
+            Self::BudgetManaged => (Code::PermissionDenied, reason::BUDGET_MANAGED),
+            Self::AdminOnly => (Code::PermissionDenied, reason::ADMIN_ONLY),
+            Self::Overloaded => (Code::ResourceExhausted, reason::OVERLOADED),
             Self::Draining => (Code::Unavailable, reason::DRAINING),
             Self::Store(_) => (Code::Unavailable, reason::LEDGER_UNAVAILABLE),
             Self::Corrupt(_) => (Code::Internal, reason::INTERNAL),
@@ -125,6 +162,17 @@ impl From<Error> for Status {
             },
             Error::Fenced { instance, epoch } => problem.with("instance_id", instance).with("epoch", epoch),
             Error::NotInStatus(status) => problem.with("status", status),
+            Error::Exceeded(exceeded) => with_usage(problem, exceeded),
+            Error::Unpriced { budget_id } => problem.with("budget_id", budget_id),
+            // As many ids as fit a header.
+            Error::BackgroundLimit { open } => problem.with("limit", open.len()).with(
+                "generation_ids",
+                open.iter()
+                    .take(6)
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .join(" "),
+            ),
             Error::Store(source) => {
                 tracing::warn!(error = %source, "the ledger's database failed");
                 problem
@@ -134,6 +182,10 @@ impl From<Error> for Status {
                 problem
             }
             Error::NotFound
+            | Error::BudgetNotFound
+            | Error::BudgetManaged
+            | Error::AdminOnly
+            | Error::Overloaded
             | Error::AttemptBound
             | Error::OutputsOpen
             | Error::ReconcileInProgress
@@ -141,5 +193,32 @@ impl From<Error> for Status {
             | Error::Draining => problem,
         };
         problem.into()
+    }
+}
+
+/// Says how much of a budget is used, to whom may know.
+fn with_usage(problem: Problem, exceeded: &Exceeded) -> Problem {
+    let problem = problem
+        .with("budget_id", &exceeded.budget_id)
+        .with("scope", exceeded.scope.text());
+    match &exceeded.usage {
+        None => problem,
+        Some(Usage::Calls { max_calls, calls }) => problem.with("max_calls", max_calls).with("calls", calls),
+        Some(Usage::Amount {
+            cap,
+            spent,
+            held,
+            estimate,
+            currency,
+        }) => [
+            ("limit", cap),
+            ("spent", spent),
+            ("reserved", held),
+            ("estimate", estimate),
+        ]
+        .into_iter()
+        .fold(problem.with("currency", currency), |problem, (key, nanos)| {
+            problem.with(key, atelier_proto::money::exact(charge::decimal(*nanos)))
+        }),
     }
 }

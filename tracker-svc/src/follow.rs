@@ -1,24 +1,29 @@
 //! The streams of drivers: where cancel orders go down, and what keeps a lease alive.
 //!
 //! An order that finds no stream here, or a full one, is not lost: it stays on the row, and goes down with the answer to
-//! the driver's next heartbeat, whichever replica holds the stream.
+//! the driver's next heartbeat, whichever replica holds the stream; and one look every half second finds what came
+//! through other replicas, for all streams here together.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use atelier_common::db::Db;
+use atelier_common::tasks::Tasks;
 use tokio::sync::mpsc;
 
 use crate::adopt::{Adoption, Resume};
 use crate::error::Error;
 use crate::instances::Instances;
-use crate::ledger::all_users_untold;
+use crate::ledger::{all_users_untold, all_users_untold_of};
 use crate::metrics as names;
 use crate::reconcile::{Claimed, Reconciliations};
 use crate::sweep::Sweep;
 
 /// Orders that wait for one driver. Full: the rest is told with its next heartbeat.
 const WAITING: usize = 256;
+/// Pause between looks at cancels that came through other replicas.
+const LOOK: Duration = Duration::from_millis(500);
 
 /// The drivers that are connected here. Clones are the same ones.
 #[derive(Clone, Default)]
@@ -62,6 +67,28 @@ impl Hub {
             },
             orders,
         )
+    }
+
+    /// Hands on the cancels that came through other replicas, until told to stop. Each is ordered once from here; the
+    /// heartbeat repeats it until the driver shows that it knows.
+    pub async fn relay(self, db: Db, tasks: Tasks) {
+        let mut ordered = HashSet::new();
+        while tasks.pause(LOOK).await {
+            let here: Vec<String> = self.seats().by_instance.keys().cloned().collect();
+            if here.is_empty() {
+                ordered.clear();
+                continue;
+            }
+            match all_users_untold_of(db.read(), &here).await {
+                Ok(untold) => {
+                    for (instance_id, id) in untold.iter().filter(|told| !ordered.contains(*told)) {
+                        self.order(instance_id, id);
+                    }
+                    ordered = untold.into_iter().collect();
+                }
+                Err(error) => tracing::debug!(error = %error, "looking for cancels failed"),
+            }
+        }
     }
 
     /// Orders a driver to stop a call; whether it is connected here and was told.

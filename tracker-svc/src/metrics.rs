@@ -5,6 +5,8 @@ use metrics::Unit;
 
 /// Rows opened, by `provider` and `capability`.
 pub const OPENED: &str = "atelier_tracker_opened_total";
+/// Rows that were not opened because of a budget or a bound.
+pub const REFUSED: &str = "atelier_tracker_refused_total";
 /// Rows that left running, by `status`.
 pub const SETTLED: &str = "atelier_tracker_settled_total";
 /// Rows that settled with an unknown cost although something was sent.
@@ -56,6 +58,12 @@ pub const ALL: &[Metric] = &[
         kind: Kind::Counter,
         unit: Unit::Count,
         help: "Generations opened.",
+    },
+    Metric {
+        name: REFUSED,
+        kind: Kind::Counter,
+        unit: Unit::Count,
+        help: "Generations not opened because of a budget or a bound.",
     },
     Metric {
         name: SETTLED,

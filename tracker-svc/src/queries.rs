@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use atelier_common::db::Db;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use sea_orm::{ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ColumnTrait, Condition, EntityTrait, Order, QueryFilter, QueryOrder, QuerySelect, Select};
 use uuid::Uuid;
 
 use crate::entity::attempts;
@@ -72,24 +73,11 @@ impl Queries {
     /// `Invalid` for a negative size; `PageToken` for a token of another list.
     pub async fn list(&self, filter: &Filter, page_size: i32, page_token: &str) -> Result<Page, Error> {
         let size = page_size_of(page_size)?;
-        let mut condition = filter.condition();
-        if !page_token.is_empty() {
-            let (created_at, id) = read_token(filter, page_token).ok_or(Error::PageToken)?;
-            condition = condition.add(
-                Condition::any().add(Column::CreatedAt.lt(created_at)).add(
-                    Condition::all()
-                        .add(Column::CreatedAt.eq(created_at))
-                        .add(Column::Id.lt(id.to_string())),
-                ),
-            );
-        }
-        let mut rows = Entity::find()
-            .filter(condition)
-            .order_by(Column::CreatedAt, Order::Desc)
-            .order_by(Column::Id, Order::Desc)
-            .limit(size + 1)
-            .all(self.db.read())
-            .await?;
+        let after = match page_token {
+            "" => None,
+            token => Some(read_token(filter, token).ok_or(Error::PageToken)?),
+        };
+        let mut rows = page(filter, after, size + 1).all(self.db.read()).await?;
         let more = u64::try_from(rows.len()).unwrap_or(u64::MAX) > size;
         if more {
             rows.pop();
@@ -127,7 +115,28 @@ impl Queries {
     }
 }
 
-fn page_size_of(asked: i32) -> Result<u64, Error> {
+/// The statement of a page: at most `limit` rows, newest first, after the instant and id of the last one before.
+#[must_use]
+pub fn page(filter: &Filter, after: Option<(i64, Uuid)>, limit: u64) -> Select<Entity> {
+    use sea_orm::sea_query::ExprTrait;
+
+    // Both engines look a pair up in an index as a pair.
+    let older = after.map(|(created_at, id)| {
+        Expr::tuple([Expr::col(Column::CreatedAt), Expr::col(Column::Id)]).lt(Expr::tuple([
+            Expr::value(created_at),
+            Expr::value(id.to_string()),
+        ]))
+    });
+    Entity::find()
+        .filter(filter.condition())
+        .filter(Condition::all().add_option(older))
+        .order_by(Column::CreatedAt, Order::Desc)
+        .order_by(Column::Id, Order::Desc)
+        .limit(limit)
+}
+
+/// The size of a page for what was asked for.
+pub(crate) fn page_size_of(asked: i32) -> Result<u64, Error> {
     match u64::try_from(asked) {
         Err(_) => Err(Error::invalid("page_size", "must not be negative")),
         Ok(0) => Ok(DEFAULT_PAGE),

@@ -9,15 +9,19 @@ use std::time::{Duration, Instant};
 use atelier_common::db::Db;
 use atelier_common::health::{Gate, Health};
 use atelier_common::tasks::Tasks;
+use futures_util::future::join_all;
 use sea_orm::sea_query::Expr;
 use sea_orm::{ColumnTrait, ConnectionTrait, DbBackend, EntityTrait, PaginatorTrait, QueryFilter, Statement};
 
 use crate::adopt::{RESUMABLE, worth_it};
+use crate::budgets::due;
 use crate::entity::words::{ReconcileState, Status, Submission};
 use crate::entity::{attempts, generations};
 use crate::error::Error;
+use crate::ledger::Ledger;
 use crate::metrics as names;
 use crate::time::LedgerTime;
+use crate::waiting::Waiting;
 
 /// The health gate of the ledger's database.
 pub const GATE: &str = "tracker.database";
@@ -29,16 +33,24 @@ const BATCH: usize = 100;
 pub struct Sweep {
     db: Db,
     time: LedgerTime,
+    ledger: Ledger,
+    waiting: Waiting,
 }
 
 impl Sweep {
     /// A sweep over this ledger.
     #[must_use]
-    pub fn new(db: Db, time: LedgerTime) -> Self {
-        Self { db, time }
+    pub fn new(db: Db, time: LedgerTime, ledger: Ledger, waiting: Waiting) -> Self {
+        Self {
+            db,
+            time,
+            ledger,
+            waiting,
+        }
     }
 
-    /// Closes every row that nobody drives; how many. Cancel safe: a batch is closed wholly or not at all.
+    /// Closes every row that nobody drives, and brings what settled rows hold of budgets up to date; how many rows were
+    /// closed. Cancel safe: a batch is closed wholly or not at all, and what is left is found by the next sweep.
     ///
     /// # Errors
     /// The database's.
@@ -56,8 +68,25 @@ impl Sweep {
             tracing::info!(interrupted, "swept generations whose driver is gone");
             metrics::counter!(names::SETTLED, "status" => Status::Interrupted.word()).increment(interrupted);
         }
+        self.recount().await?;
         metrics::histogram!(names::SWEEP_DURATION).record(start.elapsed());
         Ok(interrupted)
+    }
+
+    /// Has the holds looked at that their rows have outrun. Through the ledger's own queue, which alone locks budgets and
+    /// rows in the right order.
+    async fn recount(&self) -> Result<(), Error> {
+        let mut before = Vec::new();
+        loop {
+            let due = due::all_users_due(self.db.read(), &self.time).await?;
+            if due.is_empty() || due == before {
+                return Ok(());
+            }
+            for done in join_all(due.iter().map(|(user_id, id)| self.ledger.recount(user_id, id))).await {
+                done?;
+            }
+            before = due;
+        }
     }
 
     async fn gate(&self) -> Gate {
@@ -90,6 +119,7 @@ impl Sweep {
                 .await?;
         }
         tx.commit().await?;
+        ids.iter().for_each(|id| self.waiting.settled(id));
         Ok(ids.len())
     }
 

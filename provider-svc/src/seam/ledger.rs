@@ -67,6 +67,13 @@ impl From<Status> for WriteError {
     fn from(status: Status) -> Self {
         match status.code() {
             Code::Aborted if reason::reason_of(&status) == reason::FENCED => Self::Fenced,
+            // The ledger said no; asking again changes nothing, and a call may not go unrecorded because of it.
+            Code::ResourceExhausted
+                if [reason::BUDGET_EXCEEDED, reason::BACKGROUND_LIMIT]
+                    .contains(&reason::reason_of(&status).as_str()) =>
+            {
+                Self::Refused(status)
+            }
             Code::Unavailable
             | Code::DeadlineExceeded
             | Code::Cancelled

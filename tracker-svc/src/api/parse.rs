@@ -10,13 +10,14 @@ use uuid::Uuid;
 
 use crate::charge;
 use crate::costs::Group;
-use crate::entity::words::{AttemptKind, OutputState, ProviderState, Status, Submission};
+use crate::entity::words::{AttemptKind, OutputState, ProviderState, ReconcileState, Status, Submission};
 use crate::error::Error;
 use crate::filter::Filter;
 use crate::follow::{Introduction, Seated};
 use crate::ledger::{self, Annotate, Bind, Close, Driver, Facets, Late, Link, Mark, Observe, Open, Told};
 use crate::metadata::{PERSISTED, PROVIDER_CANCEL};
 use crate::reconcile::{Outcome, Report};
+use crate::runs::CancelRun;
 use crate::text::{ERROR_LIMIT, sanitise};
 
 /// Longest name, key or foreign id.
@@ -25,10 +26,14 @@ const TEXT_LIMIT: usize = 512;
 const TOKEN_LIMIT: usize = 64 * 1024;
 /// Largest parameters of a row, as JSON. The redaction keeps them far below.
 const PARAMETERS_LIMIT: usize = 256 * 1024;
+/// How long a row is waited for when nothing is said.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// How long a row is waited for at most.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(1_800);
 /// Most assets of one row.
 const ASSETS_LIMIT: usize = 10_000;
 
-fn filled(text: String, field: &'static str) -> Result<String, Error> {
+pub(super) fn filled(text: String, field: &'static str) -> Result<String, Error> {
     match text.len() {
         0 => Err(Error::invalid(field, "must not be empty")),
         length if length > TEXT_LIMIT => Err(Error::invalid(
@@ -373,6 +378,10 @@ pub(super) fn filter(user_id: String, filter: Option<v1::GenerationFilter>) -> R
         since,
         until,
         workflow_id,
+        project_id,
+        background,
+        has_cost,
+        reconcile_state,
     } = filter.unwrap_or_default();
     let known =
         |number| Status::from_proto(number).ok_or_else(|| Error::invalid("filter.status", "is not a status"));
@@ -380,8 +389,13 @@ pub(super) fn filter(user_id: String, filter: Option<v1::GenerationFilter>) -> R
         Ok(surface) if surface != Surface::Unspecified => Ok(number),
         Ok(_) | Err(_) => Err(Error::invalid("filter.surface", "is not a surface")),
     });
+    let reconcile_state = reconcile_state.map(|word| {
+        ReconcileState::parse(&word)
+            .ok_or_else(|| Error::invalid("filter.reconcile_state", "is not a state of a reconciliation"))
+    });
     Ok(Filter {
         user_id,
+        all_users: false,
         status: status.map(known).transpose()?,
         provider,
         model,
@@ -390,6 +404,10 @@ pub(super) fn filter(user_id: String, filter: Option<v1::GenerationFilter>) -> R
         node_id,
         thread_id,
         workflow_id,
+        project_id,
+        background,
+        has_cost,
+        reconcile_state: reconcile_state.transpose()?,
         surface: surface.transpose()?,
         since: since.as_ref().map(micros_from_proto),
         until: until.as_ref().map(micros_from_proto),
@@ -405,12 +423,43 @@ pub(super) fn group(number: i32) -> Result<Group, Error> {
         Ok(v1::CostGroup::Job) => Ok(Group::Job),
         Ok(v1::CostGroup::Day) => Ok(Group::Day),
         Ok(v1::CostGroup::Node) => Ok(Group::Node),
+        Ok(v1::CostGroup::Project) => Ok(Group::Project),
+        Ok(v1::CostGroup::Surface) => Ok(Group::Surface),
+        Ok(v1::CostGroup::User) => Ok(Group::User),
         Err(_) => Err(Error::invalid("group", "is not a group")),
     }
 }
 
 /// Most providers of one driver.
 const PROVIDERS_LIMIT: usize = 256;
+/// The run whose rows are to be cancelled.
+pub(super) fn cancel_run(user_id: String, request: v1::CancelGenerationsRequest) -> Result<CancelRun, Error> {
+    let v1::CancelGenerationsRequest {
+        job_id,
+        include_background,
+    } = request;
+    Ok(CancelRun {
+        user_id,
+        job_id: filled(job_id, "job_id")?,
+        background: include_background,
+    })
+}
+
+/// How long to wait for a row.
+pub(super) fn patience(timeout: Option<prost_types::Duration>) -> Result<Duration, Error> {
+    let Some(prost_types::Duration { seconds, nanos }) = timeout else {
+        return Ok(PATIENCE);
+    };
+    if seconds < 0 || nanos < 0 {
+        return Err(Error::invalid("timeout", "must not be negative"));
+    }
+    let asked = duration_of(prost_types::Duration { seconds, nanos }).unwrap_or(LONGEST_PATIENCE);
+    Ok(if asked.is_zero() {
+        PATIENCE
+    } else {
+        asked.min(LONGEST_PATIENCE)
+    })
+}
 
 pub(super) fn hello(message: Option<v1::FollowRequest>) -> Result<Introduction, Error> {
     match message.and_then(|message| message.message) {
@@ -489,4 +538,20 @@ pub(super) fn report(user_id: String, request: v1::ReportReconciliationRequest) 
         error,
         credential: short(credential, "credential")?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g_130_patience_has_its_bounds() {
+        let asked = |seconds| patience(Some(prost_types::Duration { seconds, nanos: 0 }));
+        assert_eq!(patience(None).expect("patience"), PATIENCE);
+        assert_eq!(asked(0).expect("patience").as_secs(), 300);
+        assert_eq!(asked(7).expect("patience").as_secs(), 7);
+        assert_eq!(asked(5_000).expect("patience").as_secs(), 1_800);
+        assert_eq!(asked(i64::MAX).expect("patience").as_secs(), 1_800);
+        assert!(asked(-1).is_err());
+    }
 }

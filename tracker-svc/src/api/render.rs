@@ -1,9 +1,12 @@
 //! Rows and reports as messages.
 
+use std::collections::BTreeMap;
+
 use atelier_proto::common::v1::{MapValue, Money, Origin};
 use atelier_proto::time::{proto_duration, proto_from_micros};
 use atelier_proto::tracker::v1;
 use atelier_proto::value::{Map, map_from_json};
+use rust_decimal::Decimal;
 
 use crate::charge;
 use crate::costs::Summary;
@@ -229,19 +232,11 @@ pub(super) fn summary(summary: Summary) -> v1::CostSummary {
         unpriced,
         unsent,
         running,
+        pending,
     } = summary;
-    let mut costs: Vec<Money> = costs
-        .into_iter()
-        .map(|(currency, amount)| Money {
-            amount: atelier_proto::money::exact(amount),
-            currency,
-        })
-        .collect();
-    // Dollars first, the others by name.
-    costs.sort_by_key(|money| money.currency != "USD");
     v1::CostSummary {
         key,
-        costs,
+        costs: amounts(costs),
         call_count: calls,
         completed_count: completed,
         failed_count: failed,
@@ -250,5 +245,19 @@ pub(super) fn summary(summary: Summary) -> v1::CostSummary {
         unpriced_count: unpriced,
         unsent_count: unsent,
         running_count: running,
+        pending: amounts(pending),
     }
+}
+
+/// Sums, dollars first, the others by name.
+fn amounts(sums: BTreeMap<String, Decimal>) -> Vec<Money> {
+    let mut amounts: Vec<Money> = sums
+        .into_iter()
+        .map(|(currency, amount)| Money {
+            amount: atelier_proto::money::exact(amount),
+            currency,
+        })
+        .collect();
+    amounts.sort_by_key(|money| money.currency != "USD");
+    amounts
 }

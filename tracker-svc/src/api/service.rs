@@ -2,11 +2,14 @@
 
 use atelier_common::db::Db;
 use atelier_common::identity::caller;
+use atelier_proto::time::proto_duration;
 use atelier_proto::tracker::v1;
 use atelier_proto::tracker::v1::generation_service_server::GenerationService;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::budgets::ADMIN;
 use super::{follow, parse, render};
 use crate::costs;
 use crate::error::Error;
@@ -14,15 +17,21 @@ use crate::follow::Following;
 use crate::ledger::{Cancel, Cancelled, Closed, Ledger, Opened, Row};
 use crate::queries::Queries;
 use crate::reconcile::{Asked, Reconciliations};
+use crate::runs::{self, CancelledRun};
+use crate::time::LedgerTime;
+use crate::waiting::Waiting;
+use crate::zones;
 
 /// The service. Clones are the same one.
 #[derive(Clone)]
 pub struct Service {
     pub(crate) ledger: Ledger,
     pub(crate) queries: Queries,
+    pub(crate) waiting: Waiting,
     pub(crate) following: Following,
     pub(crate) reconciliations: Reconciliations,
     pub(crate) db: Db,
+    pub(crate) time: LedgerTime,
     pub(crate) stop: CancellationToken,
 }
 
@@ -156,6 +165,45 @@ impl GenerationService for Service {
         }))
     }
 
+    async fn cancel_generations(
+        &self,
+        request: Request<v1::CancelGenerationsRequest>,
+    ) -> Result<Response<v1::CancelGenerationsResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let run = parse::cancel_run(user, request)?;
+        let CancelledRun { cancelled, skipped } =
+            runs::cancel(&self.ledger, &self.following.hub, &self.db, &run).await?;
+        Ok(Response::new(v1::CancelGenerationsResponse {
+            cancelled_count: i64::try_from(cancelled).unwrap_or(i64::MAX),
+            skipped_count: i64::try_from(skipped).unwrap_or(i64::MAX),
+        }))
+    }
+
+    async fn await_generation(
+        &self,
+        request: Request<v1::AwaitGenerationRequest>,
+    ) -> Result<Response<v1::AwaitGenerationResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let v1::AwaitGenerationRequest {
+            generation_id,
+            timeout,
+        } = request;
+        let patience = parse::patience(timeout)?;
+        let begun = Instant::now();
+        let wait = self
+            .waiting
+            .settled_row(&self.queries, &user, &generation_id, patience);
+        let row = self
+            .stop
+            .run_until_cancelled(wait)
+            .await
+            .ok_or(Error::Draining)??;
+        Ok(Response::new(v1::AwaitGenerationResponse {
+            generation: generation(row)?,
+            waited: Some(proto_duration(begun.elapsed())),
+        }))
+    }
+
     async fn get_generation(
         &self,
         request: Request<v1::GetGenerationRequest>,
@@ -196,10 +244,21 @@ impl GenerationService for Service {
         &self,
         request: Request<v1::SummarizeCostsRequest>,
     ) -> Result<Response<v1::SummarizeCostsResponse>, Status> {
+        let admin = caller(&request)?.may(ADMIN);
         let (user, request) = scoped(request)?;
-        let v1::SummarizeCostsRequest { filter, group } = request;
-        let (filter, group) = (parse::filter(user, filter)?, parse::group(group)?);
-        let report = costs::summarize(&self.db, &filter, group).await?;
+        let v1::SummarizeCostsRequest {
+            filter,
+            group,
+            time_zone,
+            all_users,
+        } = request;
+        let (mut filter, group) = (parse::filter(user, filter)?, parse::group(group)?);
+        if all_users && !admin {
+            return Err(Error::AdminOnly.into());
+        }
+        filter.all_users = all_users;
+        let (_, zone) = zones::named(&time_zone)?;
+        let report = costs::summarize(&self.db, &self.time, &filter, group, &zone).await?;
         Ok(Response::new(v1::SummarizeCostsResponse {
             total: Some(render::summary(report.total)),
             groups: report.groups.into_iter().map(render::summary).collect(),
@@ -255,10 +314,12 @@ impl GenerationService for Service {
         request: Request<v1::ReportReconciliationRequest>,
     ) -> Result<Response<v1::ReportReconciliationResponse>, Status> {
         let (user, request) = scoped(request)?;
-        let (accepted, row) = self
-            .reconciliations
-            .report(&parse::report(user, request)?)
-            .await?;
+        let report = parse::report(user, request)?;
+        let (accepted, row) = self.reconciliations.report(&report).await?;
+        if accepted {
+            // What budgets booked for the call follows its bill.
+            self.ledger.recount(&report.user_id, &report.id).await?;
+        }
         Ok(Response::new(v1::ReportReconciliationResponse {
             accepted,
             generation: generation(row)?,

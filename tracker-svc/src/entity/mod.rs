@@ -4,6 +4,9 @@
 //! JSON is text that no statement looks into.
 
 pub mod attempts;
+pub mod budget_holds;
+pub mod budget_windows;
+pub mod budgets;
 pub mod generations;
 pub mod instances;
 pub mod words;

@@ -94,6 +94,23 @@ pub(crate) async fn all_users_untold<C: ConnectionTrait>(
     Ok(untold(instance_id, limit).into_tuple().all(connection).await?)
 }
 
+/// The same of several instances: instance and row. At most a thousand; the rest comes with the heartbeats.
+pub(crate) async fn all_users_untold_of<C: ConnectionTrait>(
+    connection: &C,
+    instances: &[String],
+) -> Result<Vec<(String, String)>, Error> {
+    Ok(Entity::find()
+        .select_only()
+        .column(Column::OwnerInstance)
+        .column(Column::Id)
+        .filter(Column::OwnerInstance.is_in(instances.iter().map(String::as_str)))
+        .filter(Expr::col(Column::CancelPending))
+        .limit(1_000)
+        .into_tuple()
+        .all(connection)
+        .await?)
+}
+
 fn untold(instance_id: &str, limit: u64) -> Select<Entity> {
     Entity::find()
         .select_only()

@@ -7,6 +7,7 @@
 
 mod annotate;
 mod attempt_book;
+mod background;
 mod bind;
 mod cancel;
 mod close;
@@ -21,14 +22,14 @@ use std::sync::Arc;
 
 use atelier_common::db::{Db, GroupCommit};
 use atelier_common::tasks::Tasks;
-use sea_orm::DatabaseTransaction;
+use sea_orm::{DatabaseTransaction, EntityTrait};
 
 pub use annotate::{Annotate, Late};
 pub use attempt_book::Told;
-pub(crate) use attempt_book::{Book, priced};
+pub(crate) use attempt_book::{Book as AttemptBook, priced};
 pub use bind::{Bind, Bound};
-pub(crate) use cancel::all_users_untold;
 pub use cancel::{Cancel, Cancelled};
+pub(crate) use cancel::{all_users_untold, all_users_untold_of};
 pub use close::{Close, Closed, sent};
 pub use link::Link;
 pub use mark::Mark;
@@ -38,10 +39,13 @@ pub(crate) use row::{Changes, Computed, clock, insert_with, load, lock, read_ids
 pub use row::{Driver, Row};
 pub(crate) use settle::FIRST_LOOK;
 
+use crate::budgets::book::Book;
+use crate::entity::generations::Entity;
 use crate::entity::words::Status;
 use crate::error::Error;
 use crate::metrics as names;
 use crate::time::LedgerTime;
+use crate::waiting::Waiting;
 
 /// Transitions in one transaction at most.
 const BATCH: usize = 256;
@@ -58,6 +62,14 @@ enum Op {
     Annotate(Box<Annotate>),
     Link(Link),
     Cancel(Cancel),
+    /// Brings what a settled row holds of budgets to what the row comes to.
+    Recount(Recount),
+}
+
+#[derive(Debug, Clone)]
+struct Recount {
+    user_id: String,
+    id: String,
 }
 
 impl Op {
@@ -71,6 +83,15 @@ impl Op {
             Self::Annotate(annotate) => &annotate.id,
             Self::Link(link) => &link.id,
             Self::Cancel(cancel) => &cancel.id,
+            Self::Recount(recount) => &recount.id,
+        }
+    }
+
+    /// Whether the row may come to something else for its budgets.
+    const fn settles(&self) -> bool {
+        match self {
+            Self::Open(_) | Self::Mark(_) | Self::Observe(_) | Self::Link(_) => false,
+            Self::Bind(_) | Self::Close(_) | Self::Annotate(_) | Self::Cancel(_) | Self::Recount(_) => true,
         }
     }
 }
@@ -83,6 +104,7 @@ enum Out {
     Closed(Box<Closed>),
     Row(Box<Row>),
     Cancel(Cancelled),
+    Done,
 }
 
 type Queue = GroupCommit<Op, Result<Out, Error>, Error>;
@@ -91,12 +113,13 @@ type Queue = GroupCommit<Op, Result<Out, Error>, Error>;
 #[derive(Clone)]
 pub struct Ledger {
     queues: Arc<[Queue]>,
+    waiting: Waiting,
 }
 
 impl Ledger {
     /// Starts the ledger's writers.
     #[must_use]
-    pub fn new(db: &Db, time: &LedgerTime, tasks: &Tasks) -> Self {
+    pub fn new(db: &Db, time: &LedgerTime, tasks: &Tasks, waiting: &Waiting) -> Self {
         let writers = if db.is_sqlite() { 1 } else { WRITERS };
         let queue = |_| {
             let time = time.clone();
@@ -107,6 +130,7 @@ impl Ledger {
         };
         Self {
             queues: (0..writers).map(queue).collect(),
+            waiting: waiting.clone(),
         }
     }
 
@@ -127,13 +151,17 @@ impl Ledger {
     /// Opens a row; durable when it returns.
     ///
     /// # Errors
-    /// `KeyConflict`.
+    /// `KeyConflict`; `Exceeded`, `Unpriced` and `BackgroundLimit`, and then there is no row.
     pub async fn open(&self, open: Open) -> Result<Opened, Error> {
         let labels = [
             ("provider", open.provider.clone()),
             ("capability", open.capability.clone()),
         ];
-        let Out::Open(opened) = self.submit(Op::Open(Box::new(open))).await? else {
+        let answer = self.submit(Op::Open(Box::new(open))).await;
+        if let Err(Error::Exceeded(_) | Error::Unpriced { .. } | Error::BackgroundLimit { .. }) = &answer {
+            metrics::counter!(names::REFUSED).increment(1);
+        }
+        let Out::Open(opened) = answer? else {
             return Err(Error::Corrupt("answer"));
         };
         if opened.created {
@@ -185,6 +213,7 @@ impl Ledger {
             return Err(Error::Corrupt("answer"));
         };
         if closed.changed {
+            self.waiting.settled(&closed.row.generation.id);
             settled(
                 status,
                 closed.row.generation.cost.is_none() && sent(&closed.row.generation),
@@ -223,13 +252,28 @@ impl Ledger {
     /// # Errors
     /// Only the database's.
     pub async fn cancel(&self, cancel: Cancel) -> Result<Cancelled, Error> {
+        let id = cancel.id.clone();
         let Out::Cancel(cancelled) = self.submit(Op::Cancel(cancel)).await? else {
             return Err(Error::Corrupt("answer"));
         };
         if matches!(cancelled, Cancelled::Now { .. }) {
+            self.waiting.settled(&id);
             settled(Status::Cancelled, false);
         }
         Ok(cancelled)
+    }
+
+    /// Brings what a row holds of budgets to what the row comes to. For whoever changes the cost or the reconciliation of a
+    /// settled row by a statement of its own. Again it changes nothing.
+    ///
+    /// # Errors
+    /// Only the database's.
+    pub async fn recount(&self, user_id: &str, id: &str) -> Result<(), Error> {
+        let (user_id, id) = (user_id.to_owned(), id.to_owned());
+        let Out::Done = self.submit(Op::Recount(Recount { user_id, id })).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        Ok(())
     }
 }
 
@@ -246,24 +290,53 @@ async fn apply(
     ops: Vec<Op>,
 ) -> Result<Vec<Result<Out, Error>>, Error> {
     let mut ops: Vec<_> = ops.into_iter().enumerate().collect();
-    // Rows are locked in the order of their ids, so that two writers cannot wait for each other. Stable: what concerns
-    // one row stays in the order in which it came.
+    // Rows are locked in the order of their ids, so that two writers cannot wait for each other, and what several rows
+    // share before all of them. Stable: what concerns one row stays in the order in which it came.
     ops.sort_by(|(_, one), (_, other)| one.id().cmp(other.id()));
+    let opens: Vec<&Open> = ops
+        .iter()
+        .filter_map(|(_, op)| match op {
+            Op::Open(open) => Some(&**open),
+            Op::Mark(_)
+            | Op::Bind(_)
+            | Op::Observe(_)
+            | Op::Close(_)
+            | Op::Annotate(_)
+            | Op::Link(_)
+            | Op::Cancel(_)
+            | Op::Recount(_) => None,
+        })
+        .collect();
+    let settling: Vec<&str> = ops
+        .iter()
+        .filter(|(_, op)| op.settles())
+        .map(|(_, op)| op.id())
+        .collect();
+    background::lock(tx, &opens).await?;
+    let mut book = Book::lock(tx, time, &opens, &settling).await?;
     let mut answers = Vec::with_capacity(ops.len());
     for (place, op) in ops {
-        match one(tx, &time.held(), op).await {
+        let follows = Some(op.id().to_owned()).filter(|id| op.settles() && book.concerns(id));
+        let answer = match one(tx, &time.held(), &mut book, op).await {
             // The transaction is broken: the batch is taken apart.
             Err(Error::Store(error)) => return Err(Error::Store(error)),
-            answer => answers.push((place, answer)),
+            answer => answer,
+        };
+        if let Some(id) = follows.filter(|_| answer.is_ok())
+            && let Some(row) = Entity::find_by_id(id).one(tx).await?
+        {
+            book.follow(&row);
         }
+        answers.push((place, answer));
     }
+    book.save(tx).await?;
     answers.sort_by_key(|(place, _)| *place);
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-async fn one(tx: &DatabaseTransaction, time: &LedgerTime, op: Op) -> Result<Out, Error> {
+async fn one(tx: &DatabaseTransaction, time: &LedgerTime, book: &mut Book, op: Op) -> Result<Out, Error> {
     Ok(match op {
-        Op::Open(open) => Out::Open(Box::new(open::open(tx, time, &open).await?)),
+        Op::Open(open) => Out::Open(Box::new(open::open(tx, time, book, &open).await?)),
         Op::Mark(mark) => Out::Cancelled(mark::mark(tx, time, &mark).await?),
         Op::Bind(bind) => Out::Bound(bind::bind(tx, time, &bind).await?),
         Op::Observe(observe) => Out::Cancelled(observe::observe(tx, time, &observe).await?),
@@ -271,5 +344,9 @@ async fn one(tx: &DatabaseTransaction, time: &LedgerTime, op: Op) -> Result<Out,
         Op::Annotate(annotate) => Out::Row(Box::new(annotate::annotate(tx, time, &annotate).await?)),
         Op::Link(link) => Out::Row(Box::new(link::link(tx, time, &link).await?)),
         Op::Cancel(cancel) => Out::Cancel(cancel::cancel(tx, time, &cancel).await?),
+        Op::Recount(Recount { user_id, id }) => {
+            row::lock(tx, &user_id, &id).await?;
+            Out::Done
+        }
     })
 }

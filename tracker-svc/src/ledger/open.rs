@@ -3,7 +3,9 @@
 use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, FromQueryResult, QueryFilter, Set};
 
+use super::background;
 use super::row::{Changes, Row, insert_with, load};
+use crate::budgets::book::{Admitted, Book};
 use crate::charge::Charge;
 use crate::entity::generations::{Column, Entity, Model};
 use crate::entity::words::{OutputState, ProviderState, ReconcileState, Status, Submission};
@@ -80,15 +82,24 @@ pub struct Opened {
     pub created: bool,
 }
 
-/// Opens a row.
+/// Opens a row, and holds its estimate of the budgets that it falls under. A request that was seen before gets its row,
+/// whatever budgets say by now: it spends nothing.
 ///
 /// # Errors
-/// `KeyConflict` when the key or the id belongs to another request.
+/// `KeyConflict` when the key or the id belongs to another request; `Exceeded`, `Unpriced`, `BackgroundLimit`.
 pub(super) async fn open<C: ConnectionTrait>(
     tx: &C,
     time: &LedgerTime,
+    book: &mut Book,
     open: &Open,
 ) -> Result<Opened, Error> {
+    let admitted = match admit(tx, book, open).await {
+        Ok(admitted) => admitted,
+        Err(refusal @ (Error::Exceeded(_) | Error::Unpriced { .. } | Error::BackgroundLimit { .. })) => {
+            return known(tx, open).await?.ok_or(refusal);
+        }
+        Err(error) => return Err(error),
+    };
     let now = time.now();
     let times = [Column::CreatedAt, Column::StartedAt, Column::UpdatedAt];
     let mut insert = insert_with(&values(open), times.map(|column| (column, now.clone())))?;
@@ -97,6 +108,7 @@ pub(super) async fn open<C: ConnectionTrait>(
         .returning_all();
     if let Some(row) = tx.query_one(&insert).await? {
         let generation = Model::from_query_result(&row, "")?;
+        book.hold(&generation.id, admitted);
         return Ok(Opened {
             row: Row {
                 generation,
@@ -105,27 +117,45 @@ pub(super) async fn open<C: ConnectionTrait>(
             created: true,
         });
     }
+    // Nothing found means that the id is somebody else's.
+    known(tx, open)
+        .await?
+        .ok_or(Error::KeyConflict { generation_id: None })
+}
+
+/// Whether the call may be opened.
+async fn admit<C: ConnectionTrait>(tx: &C, book: &Book, open: &Open) -> Result<Admitted, Error> {
+    let admitted = book.admit(open)?;
+    if open.background {
+        book.something_left(&admitted)?;
+        background::room(tx, open).await?;
+    }
+    Ok(admitted)
+}
+
+/// The row that has the key or the id, when it is of the same request.
+async fn known<C: ConnectionTrait>(tx: &C, open: &Open) -> Result<Option<Opened>, Error> {
     let mut same = Condition::any().add(Column::Id.eq(open.id.as_str()));
     if let Some(key) = &open.idempotency_key {
         same = same.add(Column::IdempotencyKey.eq(key.as_str()));
     }
     let found = Entity::of(&open.user_id).filter(same).all(tx).await?;
-    // The key decides before the id; nothing found means that the id is somebody else's.
+    // The key decides before the id.
     let by_key = found
         .iter()
         .find(|row| open.idempotency_key.is_some() && row.idempotency_key == open.idempotency_key);
-    let row = by_key
-        .or(found.first())
-        .ok_or(Error::KeyConflict { generation_id: None })?;
+    let Some(row) = by_key.or(found.first()) else {
+        return Ok(None);
+    };
     if row.input_fingerprint != open.input_fingerprint || row.idempotency_key != open.idempotency_key {
         return Err(Error::KeyConflict {
             generation_id: Some(row.id.clone()),
         });
     }
-    Ok(Opened {
+    Ok(Some(Opened {
         row: load(tx, &open.user_id, &row.id).await?,
         created: false,
-    })
+    }))
 }
 
 fn values(open: &Open) -> Changes {

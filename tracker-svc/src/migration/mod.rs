@@ -2,6 +2,8 @@
 
 mod m20261130_000001_ledger;
 mod m20261201_000010_reconcile;
+mod m20261201_000011_budgets;
+mod m20261201_000012_reports;
 
 use sea_orm_migration::prelude::*;
 
@@ -15,6 +17,8 @@ impl MigratorTrait for Migrator {
         vec![
             Box::new(m20261130_000001_ledger::Migration),
             Box::new(m20261201_000010_reconcile::Migration),
+            Box::new(m20261201_000011_budgets::Migration),
+            Box::new(m20261201_000012_reports::Migration),
         ]
     }
 

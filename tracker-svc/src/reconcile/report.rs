@@ -7,7 +7,7 @@ use crate::charge::{self, Charge, Nanos};
 use crate::entity::generations::{Column, Model};
 use crate::entity::words::{PriceSource, ReconcileState};
 use crate::error::Error;
-use crate::ledger::{Book, Changes, Computed, Row, clock, load, lock, priced, write};
+use crate::ledger::{AttemptBook, Changes, Computed, Row, clock, load, lock, priced, write};
 use crate::metadata::Metadata;
 use crate::metrics as names;
 use crate::text::{ERROR_LIMIT, sanitise};
@@ -76,7 +76,7 @@ impl Reconciliations {
         if row.reconcile_claim.as_deref() != Some(report.claim.as_str()) {
             return Ok((false, load(&*tx, &report.user_id, &report.id).await?));
         }
-        let mut book = Book::load(&*tx, &row.id).await?;
+        let mut book = AttemptBook::load(&*tx, &row.id).await?;
         for (number, bill) in &report.bills {
             if !book.bill_attempt(*number, bill) {
                 return Err(Error::invalid(

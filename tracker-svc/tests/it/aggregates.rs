@@ -87,6 +87,7 @@ pub async fn g_137_what_counts_as_what(stack: Stack) {
         unpriced_count: 1,
         unsent_count: 0,
         running_count: 1,
+        pending: vec![usd("0.040000000")],
     };
     assert_eq!(u1.total().await, expected);
     let groups = u1.costs(CostGroup::Provider).await.groups;
@@ -145,6 +146,7 @@ pub async fn g_145_the_cost_of_a_job_is_the_sum_of_its_rows(stack: Stack) {
     let request = v1::SummarizeCostsRequest {
         filter: Some(filter),
         group: CostGroup::Node.into(),
+        ..Default::default()
     };
     for user in [u1.clone(), stack.user_of(&stack.replica().await, "u1")] {
         let report = user.summarize_costs(request.clone()).await.unwrap();
@@ -254,4 +256,177 @@ pub async fn huge_sums_do_not_overflow(stack: Stack) {
     .await;
     copies(&stack, &id, 9, |_, _| {}).await;
     assert_eq!(u1.total().await.costs, [usd("90000000009.999999990")]);
+}
+
+pub async fn g_139_days_are_cut_in_the_zone_that_is_asked_for(stack: Stack) {
+    let u1 = stack.user("u1");
+    let id = settled(&u1, u1.to_open(), Is::Completed, Some(charge("0.01"))).await;
+    // Around midnight of both sides of a change of the clocks, by the database's own reckoning of instants.
+    let instants = [
+        "2026-03-28T22:30:00Z",
+        "2026-03-28T23:30:00Z",
+        "2026-03-29T21:30:00Z",
+        "2026-03-29T22:30:00Z",
+        "2026-01-15T23:30:00Z",
+        "2026-07-15T22:30:00Z",
+    ];
+    let micros: Vec<i64> = instants
+        .iter()
+        .map(|at| {
+            at.parse::<chrono::DateTime<chrono::Utc>>()
+                .unwrap()
+                .timestamp_micros()
+        })
+        .collect();
+    copies(&stack, &id, instants.len(), |n, row| {
+        (row.created_at, row.completed_at) = (micros[n], Some(micros[n]));
+        row.project_id = Some("p1".into());
+    })
+    .await;
+    let days = async |zone: &str, since: Option<i64>| {
+        let filter = v1::GenerationFilter {
+            project_id: Some("p1".into()),
+            since: since.map(atelier_proto::time::proto_from_micros),
+            ..Default::default()
+        };
+        let request = v1::SummarizeCostsRequest {
+            filter: Some(filter),
+            group: CostGroup::Day.into(),
+            time_zone: zone.into(),
+            ..Default::default()
+        };
+        let mut days: Vec<_> = u1
+            .summarize_costs(request)
+            .await
+            .unwrap()
+            .groups
+            .into_iter()
+            .map(|day| (day.key, day.call_count))
+            .collect();
+        days.sort();
+        days
+    };
+    let told = |days: &[(&str, i64)]| {
+        days.iter()
+            .map(|(day, n)| ((*day).to_owned(), *n))
+            .collect::<Vec<_>>()
+    };
+    let berlin = [
+        ("2026-01-16", 1),
+        ("2026-03-28", 1),
+        ("2026-03-29", 2),
+        ("2026-03-30", 1),
+        ("2026-07-16", 1),
+    ];
+    assert_eq!(days("Europe/Berlin", None).await, told(&berlin));
+    assert_eq!(days("Europe/Berlin", Some(micros[0])).await, told(&berlin[1..]));
+    let utc = [
+        ("2026-01-15", 1),
+        ("2026-03-28", 2),
+        ("2026-03-29", 2),
+        ("2026-07-15", 1),
+    ];
+    assert_eq!(days("", None).await, told(&utc));
+    let kolkata = [
+        ("2026-01-16", 1),
+        ("2026-03-29", 2),
+        ("2026-03-30", 2),
+        ("2026-07-16", 1),
+    ];
+    assert_eq!(days("Asia/Kolkata", None).await, told(&kolkata));
+    let wrong = v1::SummarizeCostsRequest {
+        group: CostGroup::Day.into(),
+        time_zone: "Europe/Nowhere".into(),
+        ..Default::default()
+    };
+    crate::stack::refused(
+        u1.summarize_costs(wrong).await,
+        tonic::Code::InvalidArgument,
+        atelier_proto::reason::INVALID_FIELD,
+    );
+}
+
+pub async fn projects_surfaces_and_users_are_groups(stack: Stack) {
+    use atelier_proto::common::v1::{Origin, Surface};
+    let (u1, u2, operator) = (stack.user("u1"), stack.user("u2"), stack.user("operator"));
+    let open = |user: &User, project: Option<&str>, surface: Surface| v1::OpenGenerationRequest {
+        origin: Some(Origin {
+            project_id: project.map(Into::into),
+            surface: surface.into(),
+            ..Default::default()
+        }),
+        ..user.to_open()
+    };
+    settled(
+        &u1,
+        open(&u1, Some("p1"), Surface::Cli),
+        Is::Completed,
+        Some(charge("3")),
+    )
+    .await;
+    settled(
+        &u1,
+        open(&u1, None, Surface::Cli),
+        Is::Completed,
+        Some(charge("2")),
+    )
+    .await;
+    settled(
+        &u2,
+        open(&u2, Some("p1"), Surface::Chat),
+        Is::Completed,
+        Some(charge("1")),
+    )
+    .await;
+    let keys = |report: v1::SummarizeCostsResponse| {
+        let told = |group: v1::CostSummary| (group.key, group.costs[0].amount.clone());
+        report.groups.into_iter().map(told).collect::<Vec<_>>()
+    };
+    let pair = |key: &str, amount: &str| (key.to_owned(), format!("{amount}.000000000"));
+    assert_eq!(
+        keys(u1.costs(CostGroup::Project).await),
+        [pair("p1", "3"), pair("", "2")]
+    );
+    assert_eq!(keys(u1.costs(CostGroup::Surface).await), [pair("cli", "5")]);
+    assert_eq!(keys(u1.costs(CostGroup::User).await), [pair("u1", "5")]);
+    let everybody = |group: CostGroup| v1::SummarizeCostsRequest {
+        group: group.into(),
+        all_users: true,
+        ..Default::default()
+    };
+    let all = operator
+        .summarize_costs(everybody(CostGroup::User))
+        .await
+        .unwrap();
+    assert_eq!(keys(all), [pair("u1", "5"), pair("u2", "1")]);
+    crate::stack::refused(
+        u1.summarize_costs(everybody(CostGroup::User)).await,
+        tonic::Code::PermissionDenied,
+        atelier_proto::reason::ADMIN_ONLY,
+    );
+}
+
+pub async fn what_is_pending_is_told_apart(stack: Stack) {
+    let u1 = stack.user("u1");
+    settled(&u1, u1.to_open(), Is::Completed, Some(charge("1"))).await;
+    u1.submitted().await;
+    u1.submitted().await;
+    let euro = v1::OpenGenerationRequest {
+        estimate: Some(charge_in("5", "EUR")),
+        ..u1.to_open()
+    };
+    u1.opened(euro).await;
+    let unpriced = v1::OpenGenerationRequest {
+        estimate: None,
+        ..u1.to_open()
+    };
+    u1.opened(unpriced).await;
+    let total = u1.total().await;
+    assert_eq!(total.costs, [usd("1.000000000")]);
+    let euro = Money {
+        amount: "5.000000000".into(),
+        currency: "EUR".into(),
+    };
+    assert_eq!(total.pending, [usd("0.080000000"), euro]);
+    assert_eq!((total.call_count, total.running_count), (1, 4));
 }

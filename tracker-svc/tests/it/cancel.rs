@@ -266,3 +266,78 @@ pub async fn g_053_a_driver_may_cancel_too(stack: Stack) {
     assert_eq!(row.reconciliation.unwrap().state, "queued");
     assert_eq!(u1.cancel(&id).await.error.as_deref(), Some("already settled"));
 }
+
+pub async fn g_042_a_cancel_through_another_replica_is_ordered_without_a_heartbeat(stack: Stack) {
+    let r2 = stack.replica().await;
+    let u1 = stack.user("u1");
+    let mut driver = u1.follow().await;
+    let id = u1.submitted().await;
+    assert!(stack.user_of(&r2, "u1").cancel(&id).await.cancelled);
+    let asked = std::time::Instant::now();
+    assert_eq!(driver.order().await, id);
+    // A heartbeat would have come after ten seconds.
+    assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+}
+
+pub async fn g_051_the_running_rows_of_a_run_are_cancelled_together(stack: Stack) {
+    let (u1, u2) = (stack.user("u1"), stack.user("u2"));
+    let mut driver = u1.follow().await;
+    let open = |user: &crate::stack::User, job: &str| v1::OpenGenerationRequest {
+        origin: crate::stack::in_job(job, "n1"),
+        ..user.to_open()
+    };
+    let mut running = Vec::new();
+    for _ in 0..3 {
+        running.push(u1.opened(open(&u1, "j1")).await.generation_id);
+    }
+    for _ in 0..2 {
+        let id = u1.opened(open(&u1, "j1")).await.generation_id;
+        u1.mark(&id).await.unwrap();
+        u1.complete(&id).await.unwrap();
+    }
+    let foreign = u2.opened(open(&u2, "j1")).await.generation_id;
+    let other = u1.opened(open(&u1, "j2")).await.generation_id;
+    let background = v1::OpenGenerationRequest {
+        background: true,
+        ..open(&u1, "j1")
+    };
+    let background = u1.opened(background).await.generation_id;
+    let cancel = |include_background| v1::CancelGenerationsRequest {
+        job_id: "j1".into(),
+        include_background,
+    };
+    let answer = u1.cancel_generations(cancel(false)).await.unwrap();
+    assert_eq!((answer.cancelled_count, answer.skipped_count), (3, 3));
+    for id in &running {
+        assert_eq!(u1.get(id).await.status(), Is::Cancelled);
+    }
+    let mut ordered = Vec::new();
+    while ordered.len() < 3 {
+        let id = driver.order().await;
+        if !ordered.contains(&id) {
+            ordered.push(id);
+        }
+    }
+    ordered.sort_unstable();
+    assert_eq!(ordered, running);
+    assert_eq!(u2.get(&foreign).await.status(), Is::Running);
+    for id in [&other, &background] {
+        assert_eq!(u1.get(id).await.status(), Is::Running);
+    }
+    // Again it finds nothing, and what went on in the background goes only when asked for.
+    let again = u1.cancel_generations(cancel(false)).await.unwrap();
+    assert_eq!((again.cancelled_count, again.skipped_count), (0, 6));
+    let all = u1.cancel_generations(cancel(true)).await.unwrap();
+    assert_eq!((all.cancelled_count, all.skipped_count), (1, 5));
+    // Nobody's run and no run.
+    let nobody = stack.user("u3").cancel_generations(cancel(true)).await.unwrap();
+    assert_eq!((nobody.cancelled_count, nobody.skipped_count), (0, 0));
+    let none = u1
+        .cancel_generations(v1::CancelGenerationsRequest::default())
+        .await;
+    crate::stack::refused(
+        none,
+        tonic::Code::InvalidArgument,
+        atelier_proto::reason::INVALID_FIELD,
+    );
+}

@@ -15,6 +15,8 @@
 
 mod adoption;
 mod aggregates;
+mod bounds;
+mod budgets;
 mod cancel;
 mod follow;
 mod lifecycle;
@@ -22,10 +24,12 @@ mod machine;
 mod messages;
 mod opening;
 mod pages;
+mod plans;
 mod receipts;
 mod reconcile;
 mod stack;
 mod sweep;
+mod waiting;
 
 macro_rules! suite {
     ($($module:ident { $($case:ident)* })*) => {
@@ -102,6 +106,37 @@ suite! {
         g_047_an_id_that_comes_after_the_cancel_is_bound
         g_048_g_049_what_the_provider_answered_is_kept
         g_053_a_driver_may_cancel_too
+        g_042_a_cancel_through_another_replica_is_ordered_without_a_heartbeat
+        g_051_the_running_rows_of_a_run_are_cancelled_together
+    }
+    bounds {
+        g_117_sixteen_background_calls_of_a_run_go_on_at_a_time
+        background_calls_are_bounded_by_run_thread_and_user_apart
+        a_background_call_needs_something_left_of_its_budgets
+    }
+    budgets {
+        a_budget_is_set_read_listed_and_removed
+        bad_fields_of_budgets_are_named
+        budgets_of_others_do_not_exist
+        an_admins_budget_binds_and_cannot_be_changed_by_its_user
+        a_budget_bounds_the_calls_of_its_scope
+        g_119_of_two_calls_that_do_not_fit_together_one_is_refused
+        g_120_a_call_that_uses_it_up_exactly_is_admitted
+        g_121_what_may_be_billed_stays_held_until_the_bill
+        g_122_holds_outlive_the_process
+        g_123_a_close_that_is_repeated_settles_once
+        g_124_a_call_without_a_price_is_refused_where_it_must_have_one
+        g_125_a_lower_bill_gives_back_in_the_period_of_the_settling
+        g_126_calls_whose_callers_went_away_leave_nothing_held
+        a_hundred_of_two_hundred_calls_pass_and_failures_give_back
+        what_was_never_sent_gives_back
+        what_was_sent_without_an_id_counts_as_spent_after_a_day
+        a_bill_that_never_comes_is_settled_at_the_estimate
+        a_period_ends_at_midnight_of_its_zone
+        a_repeated_open_is_not_refused
+        calls_without_a_price_hold_what_they_are_taken_to_cost
+        calls_are_counted
+        a_batch_of_opens_and_closes_leaves_exact_sums
     }
     sweep {
         g_095_driven_rows_are_never_swept
@@ -132,6 +167,7 @@ suite! {
         g_135_nobody_sees_rows_of_others
         filters_are_joined
         a_prefix_finds_a_row_when_it_is_unique
+        further_filters_are_joined
     }
     aggregates {
         g_061_tiny_amounts_add_up_exactly
@@ -141,6 +177,22 @@ suite! {
         g_145_the_cost_of_a_job_is_the_sum_of_its_rows
         groups_have_their_keys_and_the_dearest_comes_first
         huge_sums_do_not_overflow
+        g_139_days_are_cut_in_the_zone_that_is_asked_for
+        projects_surfaces_and_users_are_groups
+        what_is_pending_is_told_apart
+    }
+    plans {
+        pages_are_read_by_their_index
+        sums_read_no_more_than_the_rows_of_their_filter
+        queues_are_read_by_their_index
+    }
+    waiting {
+        g_127_a_wait_ends_with_its_patience_and_leaves_the_row
+        g_128_what_another_replica_closes_is_heard_of_within_a_second
+        g_129_settled_rows_answer_at_once_and_unknown_ones_too
+        g_130_a_negative_patience_is_refused
+        a_close_and_a_cancel_here_wake_at_once
+        a_sweep_ends_a_wait
     }
     reconcile {
         g_065_a_minute_after_the_settling_and_not_before

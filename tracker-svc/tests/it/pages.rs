@@ -298,3 +298,105 @@ pub async fn a_prefix_finds_a_row_when_it_is_unique(stack: Stack) {
         reason::GENERATION_NOT_FOUND,
     );
 }
+
+pub async fn further_filters_are_joined(stack: Stack) {
+    let u1 = stack.user("u1");
+    let mut opened = Vec::new();
+    for n in 0..4 {
+        let origin = Origin {
+            project_id: (n % 2 == 0).then(|| "p1".to_owned()),
+            ..Default::default()
+        };
+        let open = v1::OpenGenerationRequest {
+            origin: Some(origin),
+            background: n == 1,
+            ..u1.to_open()
+        };
+        opened.push(u1.opened(open).await.generation_id);
+    }
+    u1.mark(&opened[2]).await.unwrap();
+    u1.bind(&opened[2], "r1").await.unwrap();
+    u1.complete(&opened[2]).await.unwrap();
+    let all = GenerationFilter::default;
+    let text = |text: &str| Some(text.to_owned());
+    let cases = [
+        (
+            GenerationFilter {
+                project_id: text("p1"),
+                ..all()
+            },
+            vec![2, 0],
+        ),
+        (
+            GenerationFilter {
+                project_id: text(""),
+                ..all()
+            },
+            vec![3, 1],
+        ),
+        (
+            GenerationFilter {
+                project_id: text("p2"),
+                ..all()
+            },
+            vec![],
+        ),
+        (
+            GenerationFilter {
+                background: Some(true),
+                ..all()
+            },
+            vec![1],
+        ),
+        (
+            GenerationFilter {
+                background: Some(false),
+                ..all()
+            },
+            vec![3, 2, 0],
+        ),
+        (
+            GenerationFilter {
+                has_cost: Some(true),
+                ..all()
+            },
+            vec![2],
+        ),
+        (
+            GenerationFilter {
+                has_cost: Some(false),
+                project_id: text("p1"),
+                ..all()
+            },
+            vec![0],
+        ),
+        (
+            GenerationFilter {
+                reconcile_state: text("queued"),
+                ..all()
+            },
+            vec![2],
+        ),
+        (
+            GenerationFilter {
+                reconcile_state: text("none"),
+                ..all()
+            },
+            vec![3, 1, 0],
+        ),
+    ];
+    for (filter, expected) in cases {
+        let page = page(&u1, filter.clone(), 0, "").await.unwrap();
+        let expected: Vec<_> = expected.into_iter().map(|n: usize| opened[n].clone()).collect();
+        assert_eq!(ids(&page), expected, "{filter:?}");
+    }
+    let bad = GenerationFilter {
+        reconcile_state: text("perhaps"),
+        ..all()
+    };
+    refused(
+        page(&u1, bad, 0, "").await,
+        Code::InvalidArgument,
+        reason::INVALID_FIELD,
+    );
+}

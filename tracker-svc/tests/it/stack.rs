@@ -7,7 +7,9 @@ use atelier_common::component::{Component, Deps};
 use atelier_common::db::{DbSettings, Synchronous};
 use atelier_common::identity::{Caller, Signer};
 use atelier_common::testkit::TestDb;
+use atelier_proto::tracker::v1::budget_service_client::BudgetServiceClient;
 use atelier_proto::tracker::v1::{self, generation_service_client::GenerationServiceClient};
+use atelier_tracker::ledger::Ledger;
 use atelier_tracker::time::LedgerTime;
 use atelier_tracker::{Settings, Tracker};
 use tokio::sync::mpsc;
@@ -22,8 +24,12 @@ pub type Client = GenerationServiceClient<Transport>;
 pub struct Replica {
     /// A client without identity.
     pub client: Client,
+    /// The same for budgets.
+    pub budgets: BudgetServiceClient<Transport>,
     /// Its clock.
     pub time: LedgerTime,
+    /// The ledger inside of it.
+    pub ledger: Ledger,
 }
 
 /// A database with replicas of the service on it.
@@ -72,8 +78,9 @@ impl Stack {
     pub fn user_of(&self, replica: &Replica, id: &str) -> User {
         User {
             client: replica.client.clone(),
+            budgets: replica.budgets.clone(),
             signer: self.signer.clone(),
-            caller: Caller::new(id, ["generate"]),
+            caller: Caller::new(id, if id == "operator" { ["admin"] } else { ["generate"] }),
             instance: "i1".to_owned(),
         }
     }
@@ -98,8 +105,10 @@ async fn replica(db: &TestDb, deps: &Deps) -> Replica {
     let tracker = Tracker::build(settings, deps).await.unwrap();
     let transport = channel::local(tracker.routes(), &deps.signer);
     Replica {
-        client: Client::new(transport),
+        client: Client::new(transport.clone()),
+        budgets: BudgetServiceClient::new(transport),
         time: tracker.time(),
+        ledger: tracker.ledger(),
     }
 }
 
@@ -107,6 +116,7 @@ async fn replica(db: &TestDb, deps: &Deps) -> Replica {
 #[derive(Clone)]
 pub struct User {
     pub client: Client,
+    budgets: BudgetServiceClient<Transport>,
     signer: Signer,
     caller: Caller,
     pub instance: String,
@@ -115,16 +125,25 @@ pub struct User {
 pub type Answer<T> = Result<T, Status>;
 
 macro_rules! calls {
-    ($($name:ident($request:ident) -> $response:ident;)*) => {
+    ($client:ident: $($name:ident($request:ident) -> $response:ident;)*) => {
         $(pub async fn $name(&self, request: v1::$request) -> Answer<v1::$response> {
             let request = self.signer.request(request, &self.caller);
-            Ok(self.client.clone().$name(request).await?.into_inner())
+            Ok(self.$client.clone().$name(request).await?.into_inner())
         })*
     };
 }
 
 impl User {
     calls! {
+        budgets:
+        set_budget(SetBudgetRequest) -> SetBudgetResponse;
+        get_budget(GetBudgetRequest) -> GetBudgetResponse;
+        list_budgets(ListBudgetsRequest) -> ListBudgetsResponse;
+        delete_budget(DeleteBudgetRequest) -> DeleteBudgetResponse;
+    }
+
+    calls! {
+        client:
         open_generation(OpenGenerationRequest) -> OpenGenerationResponse;
         mark_submitting(MarkSubmittingRequest) -> MarkSubmittingResponse;
         bind_attempt(BindAttemptRequest) -> BindAttemptResponse;
@@ -133,6 +152,8 @@ impl User {
         annotate_generation(AnnotateGenerationRequest) -> AnnotateGenerationResponse;
         link_assets(LinkAssetsRequest) -> LinkAssetsResponse;
         cancel_generation(CancelGenerationRequest) -> CancelGenerationResponse;
+        cancel_generations(CancelGenerationsRequest) -> CancelGenerationsResponse;
+        await_generation(AwaitGenerationRequest) -> AwaitGenerationResponse;
         get_generation(GetGenerationRequest) -> GetGenerationResponse;
         list_generations(ListGenerationsRequest) -> ListGenerationsResponse;
         summarize_costs(SummarizeCostsRequest) -> SummarizeCostsResponse;
