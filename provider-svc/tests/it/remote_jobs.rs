@@ -132,7 +132,7 @@ async fn p_072_a_task_that_waits_can_be_deleted_and_one_that_runs_cannot() {
 }
 
 #[tokio::test]
-async fn p_076_p_078_a_task_of_rodin_is_done_when_all_its_jobs_are() {
+async fn p_076_p_077_a_task_of_rodin_is_done_when_all_its_jobs_are() {
     let server = StandIn::start([]).await;
     let jobs = |words: [&str; 3]| {
         let jobs: Vec<Json> = words
@@ -213,7 +213,7 @@ fn heron(provider: &str, model: &str) -> atelier_proto::provider::v1::RunGenerat
 }
 
 #[tokio::test]
-async fn p_079_p_082_a_film_of_minimax_is_three_calls() {
+async fn p_079_a_film_of_minimax_is_three_calls() {
     let good = json!({"status_code": 0, "status_msg": "success"});
     for file in [json!("f9"), json!(9)] {
         let server = StandIn::start([]).await;
