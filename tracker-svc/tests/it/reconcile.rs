@@ -123,8 +123,8 @@ pub async fn g_067_five_looks_in_vain_exhaust_the_row(stack: Stack) {
     let u1 = stack.user("u1");
     let mut driver = u1.follow_able("k1").await;
     let id = waiting(&u1, "r1").await;
-    let mut pauses = [1, 5, 30, 120, 720].into_iter().enumerate();
-    while let Some((number, minutes)) = pauses.next() {
+    let pauses = [1, 5, 30, 120, 720].into_iter().enumerate();
+    for (number, minutes) in pauses {
         stack
             .r1
             .time
