@@ -15,7 +15,7 @@ use crate::pricing::{Catalog, Quantities, Quote, Unpriced};
 use crate::provider::{Capability, Params, Provider};
 use crate::seam::directory::Directory;
 use crate::seam::fingerprint::fingerprint;
-use crate::seam::{origin, redact};
+use crate::seam::{origin, receipt, redact};
 
 /// Longest deadline that a request may ask for.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -61,6 +61,8 @@ pub struct Plan {
     pub cancel_on_disconnect: bool,
     /// How long the call may take.
     pub deadline: Duration,
+    /// The row inside of whose call this one is made.
+    pub parent: Option<String>,
 }
 
 impl Plan {
@@ -143,6 +145,7 @@ impl Plan {
             background,
             cancel_on_disconnect,
             deadline,
+            parent: receipt::current_generation(),
         })
     }
 
@@ -162,6 +165,7 @@ impl Plan {
             unpriced_reason: self.estimate.as_ref().err().map(ToString::to_string),
             background: self.background,
             instance_id: String::new(),
+            parent_generation_id: self.parent.clone(),
         }
     }
 }

@@ -173,6 +173,9 @@ fn added(a: &Stated, b: &Stated) -> Option<Stated> {
 pub trait Binder: Send + Sync {
     /// Binds the id of the attempt with this number, counted from 1. Never fails: what cannot be written is kept.
     async fn bind(&self, attempt: usize, request_id: &str);
+
+    /// The row of the call.
+    fn generation_id(&self) -> &str;
 }
 
 /// The place of one call's receipt. Clones are the same place.
@@ -224,6 +227,18 @@ impl ReceiptCell {
             binder.bind(attempt, id).await;
         }
     }
+}
+
+/// The row of the call that the current task works for: the parent of a call that is made inside of it.
+#[must_use]
+pub fn current_generation() -> Option<String> {
+    let id = |cell: &ReceiptCell| {
+        cell.inner
+            .binder
+            .as_ref()
+            .map(|binder| binder.generation_id().to_owned())
+    };
+    RECEIPT.try_with(id).ok().flatten()
 }
 
 /// Records a request id, a charge, or both, for the call that the current task works for. Returns when the id is bound

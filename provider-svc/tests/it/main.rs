@@ -12,6 +12,7 @@
 
 mod acme;
 mod away;
+mod budgets;
 mod cancel;
 mod lifecycle;
 mod openai;

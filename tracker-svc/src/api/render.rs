@@ -43,6 +43,7 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
         invocation_id,
         workflow_id,
         project_id,
+        parent_generation_id,
         idempotency_key: _,
         input_fingerprint: _,
         background,
@@ -134,6 +135,7 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
         metadata: Some((&metadata).into()),
         input_tokens,
         output_tokens,
+        parent_generation_id,
     })
 }
 

@@ -282,6 +282,10 @@ impl Binder for Row {
     async fn bind(&self, attempt: usize, request_id: &str) {
         self.bind_attempt(attempt, request_id, None).await;
     }
+
+    fn generation_id(&self) -> &str {
+        &self.id
+    }
 }
 
 /// The row of a call that no ledger knows.
