@@ -2,11 +2,13 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 
+mod ledger;
 mod make;
 mod saved;
 
+pub use ledger::{Budgets, Calls, Costs, CostsCommand, Group, Period, Scope, SetBudget, Unpriced};
 pub use make::{Generate, Kind};
 pub use saved::{Export, Import, Nodes, Save, Spelling, Values, Workflows};
 
@@ -80,7 +82,18 @@ pub enum Command {
     #[command(subcommand)]
     Generations(Generations),
     /// What it cost
+    #[command(
+        after_help = "Examples:\n  atelier costs --by day --time-zone Europe/Berlin\n  \
+                            atelier costs list --provider fal_ai\n  atelier costs summary --json"
+    )]
     Costs(Costs),
+    /// What it may cost: limits that calls are refused by
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  atelier budgets set 50 --period month --time-zone Europe/Berlin\n  \
+                            atelier budgets set 5 --scope project --key p1 --period day\n  atelier budgets list"
+    )]
+    Budgets(Budgets),
     /// What was made
     #[command(subcommand)]
     Assets(Assets),
@@ -258,6 +271,23 @@ pub enum Generations {
         #[arg(long)]
         json: bool,
     },
+    /// Close generations whose driver is gone, now instead of in a few seconds
+    Sweep {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Wait until a generation is settled
+    Await {
+        /// Its id
+        id: String,
+        /// Seconds to wait at most, up to 1800
+        #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=1800))]
+        timeout: u64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Cancel a running generation
     Cancel {
         /// Its id
@@ -286,6 +316,12 @@ pub struct Filter {
     /// Only this run
     #[arg(long = "job", alias = "job-id", value_name = "ID")]
     pub job_id: Option<String>,
+    /// Only this chat thread
+    #[arg(long = "thread", alias = "thread-id", value_name = "ID")]
+    pub thread_id: Option<String>,
+    /// Only this project
+    #[arg(long = "project", alias = "project-id", value_name = "ID")]
+    pub project_id: Option<String>,
     /// Only rows opened at or after this instant (ISO 8601)
     #[arg(long, value_name = "INSTANT")]
     pub since: Option<String>,
@@ -300,6 +336,8 @@ impl Filter {
             model,
             capability,
             job_id,
+            thread_id,
+            project_id,
             since,
         } = self;
         [
@@ -308,57 +346,14 @@ impl Filter {
             ("model", model),
             ("capability", capability),
             ("job_id", job_id),
+            ("thread_id", thread_id),
+            ("project_id", project_id),
             ("since", since),
         ]
         .into_iter()
         .filter_map(|(name, value)| value.clone().map(|value| (name, value)))
         .collect()
     }
-}
-
-/// A dimension of a cost report.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Group {
-    /// By provider
-    Provider,
-    /// By provider and model
-    Model,
-    /// By capability
-    Capability,
-    /// By run
-    Job,
-    /// By day, in UTC
-    Day,
-    /// By node
-    Node,
-}
-impl Group {
-    /// As in a query.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Provider => "provider",
-            Self::Model => "model",
-            Self::Capability => "capability",
-            Self::Job => "job",
-            Self::Day => "day",
-            Self::Node => "node",
-        }
-    }
-}
-
-/// `atelier costs`.
-#[derive(Debug, Args)]
-pub struct Costs {
-    /// Group by
-    #[arg(long, value_enum, default_value = "model")]
-    pub by: Group,
-    /// Which rows.
-    #[command(flatten)]
-    pub filter: Filter,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// `atelier assets`.

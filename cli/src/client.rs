@@ -81,6 +81,29 @@ impl Client {
     pub async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
         self.call(Method::POST, self.url(path)?, Some(body)).await
     }
+    /// PUT, JSON.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn put(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        self.call(Method::PUT, self.url(path)?, Some(body)).await
+    }
+    /// GET, JSON, with an answer that may take longer than others.
+    ///
+    /// # Errors
+    /// As [`Client::get`].
+    pub async fn get_patiently(
+        &self,
+        path: &str,
+        query: &[(&str, String)],
+        limit: Duration,
+    ) -> anyhow::Result<Value> {
+        let mut url = self.url(path)?;
+        url.query_pairs_mut().extend_pairs(query);
+        let answer = self.http.get(url).timeout(limit).send().await;
+        let answer = answer.with_context(|| self.unreachable())?;
+        Ok(accepted(answer).await?.json().await?)
+    }
     /// PATCH, JSON.
     ///
     /// # Errors

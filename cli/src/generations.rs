@@ -1,5 +1,7 @@
 //! `atelier generations`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,6 +19,8 @@ pub async fn generations(client: &Client, command: Generations) -> anyhow::Resul
     match command {
         Generations::List { filter, listing } => list(client, &filter, &listing).await,
         Generations::Get { id, json } => get(client, &id, json).await,
+        Generations::Sweep { json } => sweep(client, json).await,
+        Generations::Await { id, timeout, json } => wait(client, &id, timeout, json).await,
         Generations::Cancel { id, json } => cancel(client, &id, json).await,
     }
 }
@@ -104,45 +108,93 @@ async fn get(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
         }
         Err(error) => return Err(error),
     };
+    show(&row, json)
+}
+/// The whole row.
+fn show(row: &Value, json: bool) -> anyhow::Result<u8> {
     if json {
-        print::json_line(&row)?;
+        print::json_line(row)?;
         return Ok(OK);
     }
     let origin = row.get("origin").cloned().unwrap_or_default();
     let reconcile = row.get("reconcile").cloned().unwrap_or_default();
     print::record(&[
-        ("id", print::text(&row, "id")),
-        ("status", print::text(&row, "status")),
-        ("provider", print::text(&row, "provider")),
-        ("model", print::text(&row, "model")),
-        ("capability", print::text(&row, "capability")),
-        ("cost", cost_cell(&row)),
-        ("price source", print::text(&row, "price_source")),
+        ("id", print::text(row, "id")),
+        ("status", print::text(row, "status")),
+        ("provider", print::text(row, "provider")),
+        ("model", print::text(row, "model")),
+        ("capability", print::text(row, "capability")),
+        ("cost", cost_cell(row)),
+        ("price source", print::text(row, "price_source")),
         (
             "quantity",
             format!(
                 "{} {}",
-                print::text(&row, "quantity"),
-                print::text(&row, "billing_unit")
+                print::text(row, "quantity"),
+                print::text(row, "billing_unit")
             )
             .trim()
             .to_owned(),
         ),
-        ("estimated", print::text(&row, "estimated_cost")),
-        ("assets", print::text(&row, "asset_ids")),
-        ("request id", print::text(&row, "provider_request_id")),
+        ("estimated", print::text(row, "estimated_cost")),
+        ("assets", print::text(row, "asset_ids")),
+        ("request id", print::text(row, "provider_request_id")),
         ("reconcile", print::text(&reconcile, "state")),
         ("surface", print::text(&origin, "surface")),
-        ("job", print::text(&row, "job_id")),
-        ("node", print::text(&row, "node_id")),
-        ("started", print::text(&row, "started_at")),
-        ("completed", print::text(&row, "completed_at")),
-        ("duration", print::duration(&row, "duration_ms")),
-        ("error", print::text(&row, "error")),
-        ("error code", print::text(&row, "error_code")),
-        ("params", print::text(&row, "params")),
+        ("job", print::text(row, "job_id")),
+        ("node", print::text(row, "node_id")),
+        ("started", print::text(row, "started_at")),
+        ("completed", print::text(row, "completed_at")),
+        ("duration", print::duration(row, "duration_ms")),
+        ("error", print::text(row, "error")),
+        ("error code", print::text(row, "error_code")),
+        ("params", print::text(row, "params")),
     ])?;
     Ok(OK)
+}
+async fn sweep(client: &Client, json: bool) -> anyhow::Result<u8> {
+    let answer = client.post("/api/v1/generations/sweep", &json!({})).await?;
+    if json {
+        print::json_line(&answer)?;
+    } else {
+        let interrupted = answer.get("interrupted").and_then(Value::as_u64).unwrap_or(0);
+        let interrupted = usize::try_from(interrupted).unwrap_or(usize::MAX);
+        print::line(&format!(
+            "{} interrupted.",
+            print::count(interrupted, "generation")
+        ))?;
+    }
+    Ok(OK)
+}
+/// Waits; whether the row is settled decides the exit code.
+async fn wait(client: &Client, id: &str, timeout: u64, json: bool) -> anyhow::Result<u8> {
+    let path = format!("/api/v1/generations/{}/await", segment(id));
+    let limit = Duration::from_secs(timeout + 60);
+    let answer = match client
+        .get_patiently(&path, &[("timeout", timeout.to_string())], limit)
+        .await
+    {
+        Ok(answer) => answer,
+        Err(error)
+            if error
+                .downcast_ref::<Refused>()
+                .is_some_and(|refused| refused.status == 404) =>
+        {
+            anyhow::bail!("Generation {id} was not found.")
+        }
+        Err(error) => return Err(error),
+    };
+    let row = answer.get("generation").cloned().unwrap_or_default();
+    if print::text(&row, "status") != "running" {
+        return show(&row, json);
+    }
+    if json {
+        let waited = answer.get("waited_seconds").cloned().unwrap_or_default();
+        print::json_line(&json!({ "generation_id": id, "status": "running", "waited_seconds": waited }))?;
+    } else {
+        print::line(&format!("Generation {id} is still running."))?;
+    }
+    Ok(FAILED)
 }
 async fn cancel(client: &Client, id: &str, json: bool) -> anyhow::Result<u8> {
     let answer = client

@@ -6,6 +6,7 @@
 
 pub mod args;
 pub mod assets;
+pub mod budgets;
 pub mod check;
 pub mod client;
 pub mod costs;
@@ -58,6 +59,7 @@ pub async fn main(cli: Cli) -> anyhow::Result<ExitCode> {
                     generations::generations(&server.client(), generations).await
                 }
                 Command::Costs(costs) => costs::costs(&server.client(), costs).await,
+                Command::Budgets(budgets) => budgets::budgets(&server.client(), budgets).await,
                 Command::Assets(assets) => assets::assets(&server.client(), assets).await,
             };
             server.stop().await;

@@ -12,6 +12,7 @@ use atelier_proto::kernel::v1::job_service_client::JobServiceClient;
 use atelier_proto::kernel::v1::node_service_client::NodeServiceClient;
 use atelier_proto::kernel::v1::workflow_service_client::WorkflowServiceClient;
 use atelier_proto::provider::v1::provider_service_client::ProviderServiceClient;
+use atelier_proto::tracker::v1::budget_service_client::BudgetServiceClient;
 use atelier_proto::tracker::v1::generation_service_client::GenerationServiceClient;
 use tonic::{Request, Response, Status};
 
@@ -25,6 +26,7 @@ pub(crate) struct Clients {
     workflows: WorkflowServiceClient<Transport>,
     models: ProviderServiceClient<Transport>,
     ledger: GenerationServiceClient<Transport>,
+    budgets: BudgetServiceClient<Transport>,
     assets: AssetServiceClient<Transport>,
     signer: Signer,
     timeout: Duration,
@@ -43,6 +45,7 @@ impl Clients {
                 .max_encoding_message_size(MAX_MESSAGE_BYTES),
             nodes: NodeServiceClient::new(kernel).max_decoding_message_size(MAX_MESSAGE_BYTES),
             models: ProviderServiceClient::new(provider).max_decoding_message_size(MAX_MESSAGE_BYTES),
+            budgets: BudgetServiceClient::new(tracker.clone()).max_decoding_message_size(MAX_MESSAGE_BYTES),
             ledger: GenerationServiceClient::new(tracker).max_decoding_message_size(MAX_MESSAGE_BYTES),
             assets: AssetServiceClient::new(asset).max_decoding_message_size(MAX_MESSAGE_BYTES),
             signer,
@@ -68,6 +71,10 @@ impl Clients {
 
     pub(crate) fn ledger(&self) -> GenerationServiceClient<Transport> {
         self.ledger.clone()
+    }
+
+    pub(crate) fn budgets(&self) -> BudgetServiceClient<Transport> {
+        self.budgets.clone()
     }
 
     pub(crate) fn assets(&self) -> AssetServiceClient<Transport> {

@@ -8,8 +8,8 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 use crate::rest::{
-    assets, check, content, costs, escalations, field, files, generate, generations, jobs, models, nodes,
-    probes, reach, storage, versions, workflows,
+    assets, budgets, check, content, costs, escalations, field, files, generate, generations, jobs, models,
+    nodes, probes, reach, storage, versions, workflows,
 };
 use crate::sse;
 
@@ -29,6 +29,7 @@ use crate::sse;
         (name = "workflows", description = "Saved workflows and their versions"),
         (name = "generations", description = "Calls to providers"),
         (name = "costs", description = "What they cost"),
+        (name = "budgets", description = "What they may cost"),
         (name = "assets", description = "What came out of them"),
         (name = "nodes", description = "What workflows are made of"),
         (name = "models", description = "What can be asked"),
@@ -59,7 +60,11 @@ pub(crate) fn described() -> (Router<App>, Router<App>, utoipa::openapi::OpenApi
         .routes(routes!(generate::run, generations::list))
         .routes(routes!(generations::get))
         .routes(routes!(generations::cancel))
+        .routes(routes!(generations::wait))
+        .routes(routes!(generations::sweep))
         .routes(routes!(costs::get))
+        .routes(routes!(budgets::set, budgets::list))
+        .routes(routes!(budgets::get, budgets::delete))
         .routes(routes!(assets::list))
         .routes(routes!(assets::get))
         .routes(routes!(content::get))

@@ -9,7 +9,7 @@ use crate::error::Error;
 pub const CONFLICT_LIMIT: usize = 10;
 
 /// Every key that a row may have. Another one cannot be written, and is dropped when read.
-pub const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 14] = [
     "price_breakdown",
     "price_warnings",
     "unpriced_reason",
@@ -22,6 +22,8 @@ pub const KEYS: [&str; 12] = [
     "reconcile",
     "reconcile_history",
     "manual_reconciles",
+    "delegated_to",
+    "node_cost",
 ];
 
 /// What became of the outputs.
@@ -113,6 +115,32 @@ impl Metadata {
     /// Which status the evidence replaced.
     pub fn set_superseded_status(&mut self, word: &str) {
         self.set("superseded_status", word);
+    }
+
+    /// Which row, made inside of this one's call, carries the charge. The last one stays.
+    pub fn set_delegated_to(&mut self, id: &str) {
+        self.set("delegated_to", id);
+    }
+
+    /// What the node says that this row cost, in billionths, until the row is settled.
+    pub fn set_node_cost(&mut self, nanos: i64, currency: &str) {
+        self.set(
+            "node_cost",
+            serde_json::json!({ "nanos": nanos, "currency": currency }),
+        );
+    }
+
+    /// Takes what the node said.
+    pub fn take_node_cost(&mut self) -> Option<(i64, String)> {
+        let told = self.0.shift_remove("node_cost")?;
+        let currency = told.get("currency")?.as_str()?.to_owned();
+        Some((told.get("nanos")?.as_i64()?, currency))
+    }
+
+    /// Whether a row inside of this one's call carries the charge.
+    #[must_use]
+    pub fn delegated(&self) -> bool {
+        self.text_of("delegated_to").is_some()
     }
 
     /// What the provider answered to our cancel. The first answer stays while the word is the same.

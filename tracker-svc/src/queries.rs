@@ -1,6 +1,6 @@
 //! Reads: one row, and pages of rows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use atelier_common::db::Db;
 use base64::Engine;
@@ -19,6 +19,8 @@ use crate::ledger::{Row, load};
 pub const DEFAULT_PAGE: u64 = 50;
 /// Rows of a page at most.
 pub const LARGEST_PAGE: u64 = 500;
+/// Rows of a look-up at most: a correlation id has one or a few.
+const LOOKUP_ROWS: u64 = 10_000;
 /// Shortest prefix of an id that is looked up.
 const SHORTEST_PREFIX: usize = 8;
 /// Digits of a digest in a token.
@@ -65,6 +67,28 @@ impl Queries {
             [one] => load(self.db.read(), user_id, &one.id).await,
             [..] => Err(Error::Ambiguous(id.to_owned())),
         }
+    }
+
+    /// The user's rows with these correlation ids, newest first, and the ids that none has, in their order.
+    ///
+    /// # Errors
+    /// The database's.
+    pub async fn lookup(
+        &self,
+        user_id: &str,
+        request_ids: Vec<String>,
+    ) -> Result<(Vec<Row>, Vec<String>), Error> {
+        let rows = Entity::of(user_id)
+            .filter(Column::RequestId.is_in(request_ids.iter().map(String::as_str)))
+            .order_by(Column::CreatedAt, Order::Desc)
+            .order_by(Column::Id, Order::Desc)
+            .limit(LOOKUP_ROWS)
+            .all(self.db.read())
+            .await?;
+        let known: HashSet<&str> = rows.iter().filter_map(|row| row.request_id.as_deref()).collect();
+        let mut unmatched = request_ids;
+        unmatched.retain(|id| !known.contains(id.as_str()));
+        Ok((self.with_attempts(rows).await?, unmatched))
     }
 
     /// A page of rows, newest first; rows of one instant by their id.

@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use crate::entity::words::Period;
+use crate::entity::budget_words::Period;
 use crate::error::Error;
 
 /// The zone when nothing is said.

@@ -19,7 +19,8 @@ use crate::wire::words;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct CostsQuery {
-    /// `provider`, `model`, `capability`, `job`, `day` or `node`; only the total when it is not given.
+    /// `provider`, `model`, `capability`, `job`, `day`, `node`, `project`, `surface` or `user`; only the total when it is
+    /// not given.
     group: Option<String>,
     /// `completed`, `failed`, `cancelled` or `interrupted`.
     status: Option<String>,
@@ -41,6 +42,12 @@ pub(crate) struct CostsQuery {
     since: Option<String>,
     /// Created before this instant or day.
     until: Option<String>,
+    /// Only this project; the empty text means calls of no project.
+    project_id: Option<String>,
+    /// The time zone that days are cut in, for instance `Europe/Berlin`. Default UTC.
+    time_zone: Option<String>,
+    /// Calls of everybody; takes the scope `admin`.
+    all_users: Option<bool>,
 }
 
 /// Sums over calls.
@@ -72,7 +79,7 @@ pub(crate) async fn get(
         words::parse_generation_status,
         statuses,
     )?;
-    let groups = "provider, model, capability, job, day, node";
+    let groups = "provider, model, capability, job, day, node, project, surface, user";
     let group = super::word("group", query.group.as_deref(), words::parse_cost_group, groups)?;
     let filter = GenerationFilter {
         status: status.map(Into::into),
@@ -86,10 +93,14 @@ pub(crate) async fn get(
         since: super::instant("since", query.since.as_deref())?,
         until: super::instant("until", query.until.as_deref())?,
         workflow_id: query.workflow_id,
+        project_id: query.project_id,
+        ..GenerationFilter::default()
     };
     let request = SummarizeCostsRequest {
         filter: Some(filter),
         group: group.unwrap_or_default().into(),
+        time_zone: query.time_zone.unwrap_or_default(),
+        all_users: query.all_users.unwrap_or_default(),
     };
     let mut ledger = app.clients.ledger();
     let sums = app

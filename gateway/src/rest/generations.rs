@@ -1,7 +1,13 @@
 //! Rows of the ledger: list, look at, cancel.
 
+use std::time::Duration;
+
 use atelier_proto::provider::v1::CancelGenerationRequest;
-use atelier_proto::tracker::v1::{GenerationFilter, GetGenerationRequest, ListGenerationsRequest};
+use atelier_proto::time::{proto_duration, seconds as seconds_of};
+use atelier_proto::tracker::v1::{
+    AwaitGenerationRequest, GenerationFilter, GetGenerationRequest, ListGenerationsRequest,
+    SweepGenerationsRequest,
+};
 use axum::Json;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
@@ -39,6 +45,14 @@ pub(crate) struct GenerationsQuery {
     thread_id: Option<String>,
     /// Only this workflow.
     workflow_id: Option<String>,
+    /// Only this project; the empty text means calls of no project.
+    project_id: Option<String>,
+    /// Only calls whose caller went on without waiting, or only the others.
+    background: Option<bool>,
+    /// Only calls whose cost is known, or only the others.
+    has_cost: Option<bool>,
+    /// `none`, `queued`, `done`, `unavailable`, `denied` or `exhausted`: where the reconciliation stands.
+    reconcile_state: Option<String>,
     /// Created at or after this instant, or on or after this day.
     since: Option<String>,
     /// Created before this instant or day.
@@ -90,6 +104,10 @@ pub(crate) async fn list(
         since: super::instant("since", query.since.as_deref())?,
         until: super::instant("until", query.until.as_deref())?,
         workflow_id: query.workflow_id,
+        project_id: query.project_id,
+        background: query.background,
+        has_cost: query.has_cost,
+        reconcile_state: query.reconcile_state,
     };
     let request = ListGenerationsRequest {
         filter: Some(filter),
@@ -128,6 +146,86 @@ pub(crate) async fn get(
         .request(&caller, GetGenerationRequest { generation_id: id });
     let answer = app.clients.answer(ledger.get_generation(request)).await?;
     Ok(Json(answer.generation.unwrap_or_default().into()))
+}
+
+/// How long to wait.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct WaitQuery {
+    /// Seconds to wait at most, 1 to 1800. Default 300.
+    timeout: Option<i64>,
+}
+
+/// How a wait ended.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Waited {
+    /// The call as it is; still `running` when the time is over.
+    generation: Generation,
+    /// How long this request waited.
+    waited_seconds: f64,
+}
+
+/// Waits until a call is settled, whichever process drives it. Hanging up ends the wait and nothing else.
+#[utoipa::path(
+    get, path = "/generations/{id}/await", operation_id = "awaitGeneration", tag = "generations",
+    params(("id" = String, Path, description = "The call"), WaitQuery),
+    responses(
+        (status = 200, description = "The call, settled or not", body = Waited),
+        (status = 400, description = "A parameter is wrong", body = ErrorBody),
+        (status = 404, description = "No such call", body = ErrorBody),
+    )
+)]
+pub(crate) async fn wait(
+    State(app): State<App>,
+    Who(caller): Who,
+    Path(generation_id): Path<String>,
+    Query(query): Query<WaitQuery>,
+) -> Result<Json<Waited>, Error> {
+    let seconds = query.timeout.unwrap_or(300);
+    let patience = u64::try_from(seconds)
+        .ok()
+        .filter(|seconds| (1..=1_800).contains(seconds))
+        .map(Duration::from_secs)
+        .ok_or_else(|| Error::field("timeout", "must be a number of seconds from 1 to 1800"))?;
+    let request = AwaitGenerationRequest {
+        generation_id,
+        timeout: Some(proto_duration(patience)),
+    };
+    let mut ledger = app.clients.ledger();
+    let request = app.clients.request(&caller, request);
+    // The ledger keeps the time; what is added is for the way.
+    let limit = patience + app.settings.call_timeout;
+    let answer = app
+        .clients
+        .answer_within(limit, ledger.await_generation(request))
+        .await?;
+    Ok(Json(Waited {
+        generation: answer.generation.unwrap_or_default().into(),
+        waited_seconds: answer.waited.as_ref().map(seconds_of).unwrap_or_default(),
+    }))
+}
+
+/// What a sweep did.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Swept {
+    /// Calls that were closed because whoever drove them is gone.
+    interrupted: i64,
+}
+
+/// Closes calls whose driver is gone. It happens by itself every few seconds; this does it now. A call that is driven is
+/// never touched.
+#[utoipa::path(
+    post, path = "/generations/sweep", operation_id = "sweepGenerations", tag = "generations",
+    responses((status = 200, description = "What was done", body = Swept))
+)]
+pub(crate) async fn sweep(State(app): State<App>, Who(caller): Who) -> Result<Json<Swept>, Error> {
+    let mut ledger = app.clients.ledger();
+    let request = app.clients.request(&caller, SweepGenerationsRequest {});
+    let answer = app.clients.answer(ledger.sweep_generations(request)).await?;
+    Ok(Json(Swept {
+        interrupted: answer.interrupted_count,
+    }))
 }
 
 /// What became of a cancel.

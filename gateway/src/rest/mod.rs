@@ -2,6 +2,7 @@
 
 pub(crate) mod assets;
 pub(crate) mod body;
+pub(crate) mod budgets;
 pub(crate) mod check;
 pub(crate) mod content;
 pub(crate) mod costs;

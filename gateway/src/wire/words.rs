@@ -6,7 +6,8 @@ use atelier_proto::kernel::v1::{
     SupervisorAction, VerdictScope,
 };
 use atelier_proto::tracker::v1::{
-    CostGroup, GenerationStatus, OutputStatus, ProviderStatus, SubmissionStatus,
+    BudgetKind, BudgetPeriod, CostGroup, GenerationStatus, OutputStatus, ProviderStatus, SubmissionStatus,
+    UnpricedPolicy,
 };
 
 /// The word of a run's state; an unknown one reads as running, which a later frame corrects.
@@ -231,6 +232,70 @@ pub(crate) fn parse_cost_group(word: &str) -> Option<CostGroup> {
         "job" => CostGroup::Job,
         "day" => CostGroup::Day,
         "node" => CostGroup::Node,
+        "project" => CostGroup::Project,
+        "surface" => CostGroup::Surface,
+        "user" => CostGroup::User,
+        _ => return None,
+    })
+}
+
+/// Which calls a budget bounds.
+pub(crate) fn budget_kind(kind: i32) -> &'static str {
+    match BudgetKind::try_from(kind).unwrap_or_default() {
+        BudgetKind::Unspecified | BudgetKind::User => "user",
+        BudgetKind::Project => "project",
+        BudgetKind::Workflow => "workflow",
+        BudgetKind::Run => "run",
+        BudgetKind::Provider => "provider",
+    }
+}
+
+/// Which calls a budget is to bound.
+pub(crate) fn parse_budget_kind(word: &str) -> Option<BudgetKind> {
+    Some(match word {
+        "user" => BudgetKind::User,
+        "project" => BudgetKind::Project,
+        "workflow" => BudgetKind::Workflow,
+        "run" => BudgetKind::Run,
+        "provider" => BudgetKind::Provider,
+        _ => return None,
+    })
+}
+
+/// When a budget starts over.
+pub(crate) fn budget_period(period: i32) -> &'static str {
+    match BudgetPeriod::try_from(period).unwrap_or_default() {
+        BudgetPeriod::Day => "day",
+        BudgetPeriod::Month => "month",
+        BudgetPeriod::Unspecified | BudgetPeriod::Total => "total",
+    }
+}
+
+/// When a budget is to start over.
+pub(crate) fn parse_budget_period(word: &str) -> Option<BudgetPeriod> {
+    Some(match word {
+        "day" => BudgetPeriod::Day,
+        "month" => BudgetPeriod::Month,
+        "total" => BudgetPeriod::Total,
+        _ => return None,
+    })
+}
+
+/// What happens to calls without a price.
+pub(crate) fn unpriced_policy(policy: i32) -> &'static str {
+    match UnpricedPolicy::try_from(policy).unwrap_or_default() {
+        UnpricedPolicy::Unspecified | UnpricedPolicy::Allow => "allow",
+        UnpricedPolicy::Deny => "deny",
+        UnpricedPolicy::Assume => "assume",
+    }
+}
+
+/// What is to happen to calls without a price.
+pub(crate) fn parse_unpriced_policy(word: &str) -> Option<UnpricedPolicy> {
+    Some(match word {
+        "allow" => UnpricedPolicy::Allow,
+        "deny" => UnpricedPolicy::Deny,
+        "assume" => UnpricedPolicy::Assume,
         _ => return None,
     })
 }

@@ -76,6 +76,31 @@ async fn rows_are_listed_and_looked_at() {
 }
 
 #[tokio::test]
+async fn a_wait_is_handed_to_the_ledger() {
+    let stack = Stack::start().await;
+    let row = Generation {
+        generation_id: "019a0000".to_owned(),
+        user_id: "1".to_owned(),
+        status: GenerationStatus::Completed.into(),
+        ..Generation::default()
+    };
+    stack.fakes.rows.lock().expect("lock").push(row);
+    let (status, waited) = stack.get("/api/v1/generations/019a0000/await?timeout=7").await;
+    assert_eq!(
+        (status, &waited["generation"]["status"]),
+        (200, &json!("completed"))
+    );
+    assert_eq!(waited["waited_seconds"], json!(7.0));
+    assert_eq!(stack.get("/api/v1/generations/missing/await").await.0, 404);
+    for wrong in ["0", "-1", "1801", "soon"] {
+        let (status, _) = stack
+            .get(&format!("/api/v1/generations/019a0000/await?timeout={wrong}"))
+            .await;
+        assert_eq!(status, 400, "{wrong}");
+    }
+}
+
+#[tokio::test]
 async fn a_cancel_says_what_became_of_it() {
     let stack = Stack::start().await;
     let done = json!({"generation_id": "running", "cancelled": true, "status": "cancelled"});

@@ -16,7 +16,7 @@ use crate::pricing::{Catalog, Quantities, Quote, Unpriced};
 use crate::provider::{Capability, Params, Provider};
 use crate::seam::directory::Directory;
 use crate::seam::fingerprint::fingerprint;
-use crate::seam::{origin, redact};
+use crate::seam::{origin, receipt, redact};
 
 /// Longest deadline that a request may ask for.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -64,6 +64,8 @@ pub struct Plan {
     pub cancel_on_disconnect: bool,
     /// How long the call may take.
     pub deadline: Duration,
+    /// The row inside of whose call this one is made.
+    pub parent: Option<String>,
 }
 
 impl Plan {
@@ -146,6 +148,7 @@ impl Plan {
             background,
             cancel_on_disconnect,
             deadline,
+            parent: receipt::current_generation(),
         })
     }
 
@@ -166,6 +169,7 @@ impl Plan {
             background: self.background,
             instance_id: String::new(),
             plan: Some(Left::of(self).text()),
+            parent_generation_id: self.parent.clone(),
         }
     }
 

@@ -177,6 +177,9 @@ pub trait Binder: Send + Sync {
     /// Tells what an attempt cost that another one follows: nobody would know any more if the process died with the
     /// next. The last one's charge goes with the outcome. Never fails.
     async fn charged(&self, request_id: &str, charge: &Stated);
+
+    /// The row of the call.
+    fn generation_id(&self) -> &str;
 }
 
 /// The place of one call's receipt. Clones are the same place.
@@ -245,6 +248,18 @@ impl ReceiptCell {
             binder.bind(attempt, id).await;
         }
     }
+}
+
+/// The row of the call that the current task works for: the parent of a call that is made inside of it.
+#[must_use]
+pub fn current_generation() -> Option<String> {
+    let id = |cell: &ReceiptCell| {
+        cell.inner
+            .binder
+            .as_ref()
+            .map(|binder| binder.generation_id().to_owned())
+    };
+    RECEIPT.try_with(id).ok().flatten()
 }
 
 /// Records a request id, a charge, or both, for the call that the current task works for. Returns when the id is bound

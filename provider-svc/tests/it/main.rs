@@ -15,6 +15,7 @@ mod adoption;
 mod audit;
 mod away;
 mod bills;
+mod budgets;
 mod cancel;
 mod fal;
 mod kie;

@@ -12,8 +12,8 @@ use super::parse::filled;
 use crate::budgets::Scope;
 use crate::budgets::store::{Asker, Budgets, SetBudget, Standing};
 use crate::charge::{self, Charge};
+use crate::entity::budget_words::{Period, Unpriced};
 use crate::entity::budgets::Model;
-use crate::entity::words::{Period, Unpriced};
 use crate::error::Error;
 use crate::zones;
 

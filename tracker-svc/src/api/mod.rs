@@ -1,6 +1,7 @@
-//! The service on the wire: thin adapters. A message becomes a domain value ([`parse`]), a domain value becomes a message
+//! The service on the wire: thin adapters. A message becomes a domain value ([`parse`], [`ask`]), a domain value becomes a message
 //! ([`render`]), and nothing is decided in between.
 
+mod ask;
 mod budgets;
 mod follow;
 mod parse;

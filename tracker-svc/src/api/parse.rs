@@ -1,23 +1,21 @@
-//! Requests as domain values. What is wrong is named, and nothing has happened then.
+//! Requests of drivers as domain values. What is wrong is named, and nothing has happened then.
 
 use std::time::Duration;
 
 use atelier_proto::common::v1::{MapValue, Origin, Surface};
-use atelier_proto::time::micros_from_proto;
 use atelier_proto::tracker::v1;
 use atelier_proto::value::{BytesForm, Map, Value, to_json};
 use uuid::Uuid;
 
 use crate::charge;
-use crate::costs::Group;
-use crate::entity::words::{AttemptKind, OutputState, ProviderState, ReconcileState, Status, Submission};
+use crate::entity::words::{AttemptKind, OutputState, ProviderState, Status, Submission};
 use crate::error::Error;
-use crate::filter::Filter;
 use crate::follow::{Introduction, Seated};
-use crate::ledger::{self, Annotate, Bind, Close, Driver, Facets, Late, Link, Mark, Observe, Open, Told};
+use crate::ledger::{
+    self, Annotate, Bind, Close, Driver, Facets, Late, Link, Mark, NodeCost, Observe, Open, Told,
+};
 use crate::metadata::{PERSISTED, PROVIDER_CANCEL};
 use crate::reconcile::{Outcome, Report};
-use crate::runs::CancelRun;
 use crate::text::{ERROR_LIMIT, sanitise};
 
 /// Longest name, key or foreign id.
@@ -26,10 +24,6 @@ const TEXT_LIMIT: usize = 512;
 const TOKEN_LIMIT: usize = 64 * 1024;
 /// Largest parameters of a row, as JSON. The redaction keeps them far below.
 const PARAMETERS_LIMIT: usize = 256 * 1024;
-/// How long a row is waited for when nothing is said.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How long a row is waited for at most.
-const LONGEST_PATIENCE: Duration = Duration::from_secs(1_800);
 /// Most assets of one row.
 const ASSETS_LIMIT: usize = 10_000;
 
@@ -87,6 +81,7 @@ pub(super) fn open(user_id: String, request: v1::OpenGenerationRequest) -> Resul
         background,
         instance_id,
         plan,
+        parent_generation_id,
     } = request;
     if plan.as_ref().is_some_and(|plan| plan.len() > TOKEN_LIMIT) {
         return Err(Error::invalid(
@@ -94,6 +89,12 @@ pub(super) fn open(user_id: String, request: v1::OpenGenerationRequest) -> Resul
             format!("is longer than {TOKEN_LIMIT} bytes"),
         ));
     }
+    let parent = parent_generation_id.filter(|id| !id.is_empty());
+    let parent = parent.map(|id| {
+        Uuid::parse_str(&id)
+            .map(|id| id.to_string())
+            .map_err(|_| Error::invalid("parent_generation_id", "is not a UUID"))
+    });
     if input_fingerprint.len() > TEXT_LIMIT {
         return Err(Error::invalid("input_fingerprint", "is not a SHA-256"));
     }
@@ -114,6 +115,7 @@ pub(super) fn open(user_id: String, request: v1::OpenGenerationRequest) -> Resul
         background,
         instance_id: filled(instance_id, "instance_id")?,
         plan,
+        parent: parent.transpose()?,
     })
 }
 
@@ -305,7 +307,7 @@ fn code(told: Option<String>, status: Status) -> Option<String> {
     }
 }
 
-fn duration_of(duration: prost_types::Duration) -> Option<Duration> {
+pub(super) fn duration_of(duration: prost_types::Duration) -> Option<Duration> {
     let seconds = u64::try_from(duration.seconds).ok()?;
     Some(Duration::new(
         seconds,
@@ -353,6 +355,29 @@ pub(super) fn annotate(user_id: String, request: v1::AnnotateGenerationRequest) 
     })
 }
 
+pub(super) fn node_cost(user_id: String, request: v1::RecordNodeCostRequest) -> Result<NodeCost, Error> {
+    let v1::RecordNodeCostRequest {
+        origin: asked,
+        provider,
+        model,
+        charge,
+        provider_request_id,
+    } = request;
+    let origin = origin(asked.unwrap_or_default())?;
+    if origin.invocation_id.is_none() {
+        return Err(Error::invalid("origin.invocation_id", "must be set"));
+    }
+    let charge = charge::strict(charge.as_ref(), "charge")?;
+    Ok(NodeCost {
+        user_id,
+        origin,
+        provider: filled(provider, "provider")?,
+        model: short(Some(model), "model")?.unwrap_or_default(),
+        charge: charge.ok_or_else(|| Error::invalid("charge", "must be set"))?,
+        request_id: short(provider_request_id, "provider_request_id")?,
+    })
+}
+
 pub(super) fn link(user_id: String, request: v1::LinkAssetsRequest) -> Result<Link, Error> {
     let v1::LinkAssetsRequest {
         generation_id,
@@ -365,101 +390,8 @@ pub(super) fn link(user_id: String, request: v1::LinkAssetsRequest) -> Result<Li
     })
 }
 
-pub(super) fn filter(user_id: String, filter: Option<v1::GenerationFilter>) -> Result<Filter, Error> {
-    let v1::GenerationFilter {
-        status,
-        provider,
-        model,
-        capability,
-        job_id,
-        node_id,
-        thread_id,
-        surface,
-        since,
-        until,
-        workflow_id,
-        project_id,
-        background,
-        has_cost,
-        reconcile_state,
-    } = filter.unwrap_or_default();
-    let known =
-        |number| Status::from_proto(number).ok_or_else(|| Error::invalid("filter.status", "is not a status"));
-    let surface = surface.map(|number| match Surface::try_from(number) {
-        Ok(surface) if surface != Surface::Unspecified => Ok(number),
-        Ok(_) | Err(_) => Err(Error::invalid("filter.surface", "is not a surface")),
-    });
-    let reconcile_state = reconcile_state.map(|word| {
-        ReconcileState::parse(&word)
-            .ok_or_else(|| Error::invalid("filter.reconcile_state", "is not a state of a reconciliation"))
-    });
-    Ok(Filter {
-        user_id,
-        all_users: false,
-        status: status.map(known).transpose()?,
-        provider,
-        model,
-        capability,
-        job_id,
-        node_id,
-        thread_id,
-        workflow_id,
-        project_id,
-        background,
-        has_cost,
-        reconcile_state: reconcile_state.transpose()?,
-        surface: surface.transpose()?,
-        since: since.as_ref().map(micros_from_proto),
-        until: until.as_ref().map(micros_from_proto),
-    })
-}
-
-pub(super) fn group(number: i32) -> Result<Group, Error> {
-    match v1::CostGroup::try_from(number) {
-        Ok(v1::CostGroup::Unspecified) => Ok(Group::Nothing),
-        Ok(v1::CostGroup::Provider) => Ok(Group::Provider),
-        Ok(v1::CostGroup::Model) => Ok(Group::Model),
-        Ok(v1::CostGroup::Capability) => Ok(Group::Capability),
-        Ok(v1::CostGroup::Job) => Ok(Group::Job),
-        Ok(v1::CostGroup::Day) => Ok(Group::Day),
-        Ok(v1::CostGroup::Node) => Ok(Group::Node),
-        Ok(v1::CostGroup::Project) => Ok(Group::Project),
-        Ok(v1::CostGroup::Surface) => Ok(Group::Surface),
-        Ok(v1::CostGroup::User) => Ok(Group::User),
-        Err(_) => Err(Error::invalid("group", "is not a group")),
-    }
-}
-
 /// Most providers of one driver.
 const PROVIDERS_LIMIT: usize = 256;
-/// The run whose rows are to be cancelled.
-pub(super) fn cancel_run(user_id: String, request: v1::CancelGenerationsRequest) -> Result<CancelRun, Error> {
-    let v1::CancelGenerationsRequest {
-        job_id,
-        include_background,
-    } = request;
-    Ok(CancelRun {
-        user_id,
-        job_id: filled(job_id, "job_id")?,
-        background: include_background,
-    })
-}
-
-/// How long to wait for a row.
-pub(super) fn patience(timeout: Option<prost_types::Duration>) -> Result<Duration, Error> {
-    let Some(prost_types::Duration { seconds, nanos }) = timeout else {
-        return Ok(PATIENCE);
-    };
-    if seconds < 0 || nanos < 0 {
-        return Err(Error::invalid("timeout", "must not be negative"));
-    }
-    let asked = duration_of(prost_types::Duration { seconds, nanos }).unwrap_or(LONGEST_PATIENCE);
-    Ok(if asked.is_zero() {
-        PATIENCE
-    } else {
-        asked.min(LONGEST_PATIENCE)
-    })
-}
 
 pub(super) fn hello(message: Option<v1::FollowRequest>) -> Result<Introduction, Error> {
     match message.and_then(|message| message.message) {
@@ -538,20 +470,4 @@ pub(super) fn report(user_id: String, request: v1::ReportReconciliationRequest) 
         error,
         credential: short(credential, "credential")?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn g_130_patience_has_its_bounds() {
-        let asked = |seconds| patience(Some(prost_types::Duration { seconds, nanos: 0 }));
-        assert_eq!(patience(None).expect("patience"), PATIENCE);
-        assert_eq!(asked(0).expect("patience").as_secs(), 300);
-        assert_eq!(asked(7).expect("patience").as_secs(), 7);
-        assert_eq!(asked(5_000).expect("patience").as_secs(), 1_800);
-        assert_eq!(asked(i64::MAX).expect("patience").as_secs(), 1_800);
-        assert!(asked(-1).is_err());
-    }
 }

@@ -44,6 +44,7 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
         invocation_id,
         workflow_id,
         project_id,
+        parent_generation_id,
         idempotency_key: _,
         input_fingerprint: _,
         background,
@@ -142,6 +143,7 @@ pub(super) fn generation(row: Row) -> Result<v1::Generation, Error> {
         metadata: Some((&metadata).into()),
         input_tokens,
         output_tokens,
+        parent_generation_id,
     })
 }
 

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::budgets::ADMIN;
-use super::{follow, parse, render};
+use super::{ask, follow, parse, render};
 use crate::costs;
 use crate::error::Error;
 use crate::follow::Following;
@@ -129,6 +129,18 @@ impl GenerationService for Service {
         }))
     }
 
+    async fn record_node_cost(
+        &self,
+        request: Request<v1::RecordNodeCostRequest>,
+    ) -> Result<Response<v1::RecordNodeCostResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let generation_ids = self
+            .ledger
+            .record_node_cost(parse::node_cost(user, request)?)
+            .await?;
+        Ok(Response::new(v1::RecordNodeCostResponse { generation_ids }))
+    }
+
     async fn cancel_generation(
         &self,
         request: Request<v1::CancelGenerationRequest>,
@@ -170,7 +182,7 @@ impl GenerationService for Service {
         request: Request<v1::CancelGenerationsRequest>,
     ) -> Result<Response<v1::CancelGenerationsResponse>, Status> {
         let (user, request) = scoped(request)?;
-        let run = parse::cancel_run(user, request)?;
+        let run = ask::cancel_run(user, request)?;
         let CancelledRun { cancelled, skipped } =
             runs::cancel(&self.ledger, &self.following.hub, &self.db, &run).await?;
         Ok(Response::new(v1::CancelGenerationsResponse {
@@ -188,7 +200,7 @@ impl GenerationService for Service {
             generation_id,
             timeout,
         } = request;
-        let patience = parse::patience(timeout)?;
+        let patience = ask::patience(timeout)?;
         let begun = Instant::now();
         let wait = self
             .waiting
@@ -215,6 +227,22 @@ impl GenerationService for Service {
         }))
     }
 
+    async fn lookup_generations(
+        &self,
+        request: Request<v1::LookupGenerationsRequest>,
+    ) -> Result<Response<v1::LookupGenerationsResponse>, Status> {
+        let (user, request) = scoped(request)?;
+        let (rows, unmatched) = self.queries.lookup(&user, ask::request_ids(request)?).await?;
+        let generations = rows
+            .into_iter()
+            .map(render::generation)
+            .collect::<Result<_, _>>()?;
+        Ok(Response::new(v1::LookupGenerationsResponse {
+            generations,
+            unmatched,
+        }))
+    }
+
     async fn list_generations(
         &self,
         request: Request<v1::ListGenerationsRequest>,
@@ -227,7 +255,7 @@ impl GenerationService for Service {
         } = request;
         let page = self
             .queries
-            .list(&parse::filter(user, filter)?, page_size, &page_token)
+            .list(&ask::filter(user, filter)?, page_size, &page_token)
             .await?;
         let generations = page
             .rows
@@ -252,7 +280,7 @@ impl GenerationService for Service {
             time_zone,
             all_users,
         } = request;
-        let (mut filter, group) = (parse::filter(user, filter)?, parse::group(group)?);
+        let (mut filter, group) = (ask::filter(user, filter)?, ask::group(group)?);
         if all_users && !admin {
             return Err(Error::AdminOnly.into());
         }

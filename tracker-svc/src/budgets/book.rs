@@ -4,23 +4,21 @@
 //! each other. What the batch changes is added up here and written at its end, one statement per budget: two hundred
 //! calls on one budget write it once. A batch that is rolled back leaves nothing, as nothing here outlives it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use jiff::tz::TimeZone;
-use sea_orm::sea_query::{Expr, ExprTrait, OnConflict};
+use sea_orm::sea_query::Expr;
 use sea_orm::{
     ColumnTrait, Condition, ConnectionTrait, EntityTrait, IntoActiveModel, QueryFilter, QueryOrder,
     QuerySelect,
 };
 
-use super::{EVERYBODY, Exceeded, Scope, Target, Usage, target};
-use crate::charge::Charge;
-use crate::entity::words::{Hold, Unpriced};
+use super::page::Page;
+use super::{EVERYBODY, Scope, Target, target};
+use crate::entity::budget_words::Hold;
 use crate::entity::{budget_holds, budget_windows, budgets, generations};
 use crate::error::Error;
 use crate::ledger::{Open, clock};
 use crate::time::LedgerTime;
-use crate::zones;
 
 /// The budgets of a batch.
 #[derive(Debug, Default)]
@@ -28,21 +26,6 @@ pub(crate) struct Book {
     now: i64,
     pages: Vec<Page>,
     holds: HashMap<String, Vec<Entry>>,
-}
-
-/// One budget.
-#[derive(Debug)]
-struct Page {
-    budget: budgets::Model,
-    scope: Scope,
-    /// The period of now.
-    current: i64,
-    /// What the current period has, with what this batch adds.
-    spent: i64,
-    calls: i64,
-    /// What this batch adds.
-    held_more: i64,
-    windows: BTreeMap<i64, (i64, i64)>,
 }
 
 #[derive(Debug)]
@@ -270,166 +253,6 @@ impl Book {
         }
         Ok(())
     }
-}
-
-impl Page {
-    fn new(budget: budgets::Model, now: i64) -> Result<Self, Error> {
-        Ok(Self {
-            current: current(&budget, now)?.0,
-            scope: Scope::parse(&budget.scope).ok_or(Error::Corrupt("scope of a budget"))?,
-            budget,
-            spent: 0,
-            calls: 0,
-            held_more: 0,
-            windows: BTreeMap::new(),
-        })
-    }
-
-    fn held(&self) -> i64 {
-        self.budget.held.saturating_add(self.held_more)
-    }
-
-    fn used(&self) -> i64 {
-        self.spent.saturating_add(self.held())
-    }
-
-    /// What a call with this estimate holds here.
-    fn estimate(&self, estimate: Option<&Charge>) -> Result<i64, Error> {
-        let budget = &self.budget;
-        if let Some(charge) = estimate.filter(|charge| charge.currency == budget.currency) {
-            return Ok(charge.cost);
-        }
-        match budget.unpriced {
-            Unpriced::Allow => Ok(0),
-            Unpriced::Assume => Ok(budget.assumed.unwrap_or_default()),
-            Unpriced::Deny => Err(Error::Unpriced {
-                budget_id: budget.id.clone(),
-            }),
-        }
-    }
-
-    fn room_for(&self, estimate: i64) -> Result<(), Error> {
-        if let Some(max_calls) = self.budget.max_calls
-            && self.calls >= max_calls
-        {
-            let calls = self.calls;
-            return Err(self.exceeded(Usage::Calls { max_calls, calls }));
-        }
-        match self.budget.cap {
-            Some(cap) if self.used().saturating_add(estimate) > cap => {
-                Err(self.exceeded(self.amounts(estimate)))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    fn amounts(&self, estimate: i64) -> Usage {
-        Usage::Amount {
-            cap: self.budget.cap.unwrap_or_default(),
-            spent: self.spent,
-            held: self.held(),
-            estimate,
-            currency: self.budget.currency.clone(),
-        }
-    }
-
-    fn exceeded(&self, usage: Usage) -> Error {
-        Error::Exceeded(Box::new(Exceeded {
-            budget_id: self.budget.id.clone(),
-            scope: self.scope.clone(),
-            usage: (self.budget.user_id != EVERYBODY).then_some(usage),
-        }))
-    }
-
-    fn count(&mut self, window: i64, spent: i64, calls: i64) {
-        if window == self.current {
-            self.spent = self.spent.saturating_add(spent);
-            self.calls = self.calls.saturating_add(calls);
-        }
-        let entry = self.windows.entry(window).or_default();
-        entry.0 = entry.0.saturating_add(spent);
-        entry.1 = entry.1.saturating_add(calls);
-    }
-
-    /// Books an amount for a hold, or releases it.
-    fn book(&mut self, hold: &mut budget_holds::Model, amount: Option<i64>, now: i64, dirty: &mut bool) {
-        let state = if amount.is_some() {
-            Hold::Settled
-        } else {
-            Hold::Released
-        };
-        if (hold.state, hold.amount) == (state, amount) {
-            return;
-        }
-        match (hold.state, state) {
-            (Hold::Held, _) => self.held_more = self.held_more.saturating_sub(hold.estimate),
-            // Evidence that something was sent after all: the call counts again.
-            (Hold::Released, Hold::Settled) => self.count(hold.opened_in, 0, 1),
-            (Hold::Released | Hold::Settled, _) => {}
-        }
-        if state == Hold::Released {
-            self.count(hold.opened_in, 0, -1);
-        }
-        if amount.is_some() {
-            hold.settled_in.get_or_insert(self.current);
-        }
-        let booked_in = hold.settled_in.unwrap_or(self.current);
-        let more = amount
-            .unwrap_or_default()
-            .saturating_sub(hold.amount.unwrap_or_default());
-        self.count(booked_in, more, 0);
-        hold.state = state;
-        hold.amount = amount;
-        hold.settled_at = Some(now);
-        *dirty = true;
-    }
-
-    async fn save<C: ConnectionTrait>(&self, tx: &C) -> Result<(), Error> {
-        if self.held_more != 0 {
-            use budgets::Column;
-            budgets::Entity::update_many()
-                .col_expr(Column::Held, Expr::col(Column::Held).add(self.held_more))
-                .filter(Column::Id.eq(self.budget.id.as_str()))
-                .exec(tx)
-                .await?;
-        }
-        for (starts_at, (spent, calls)) in &self.windows {
-            if (*spent, *calls) == (0, 0) {
-                continue;
-            }
-            use budget_windows::{Column, Entity, Model};
-            let window = Model {
-                budget_id: self.budget.id.clone(),
-                starts_at: *starts_at,
-                spent: *spent,
-                calls: *calls,
-            };
-            let sum = |column: Column| {
-                Expr::col((Entity, column)).add(Expr::cust(format!(
-                    "excluded.{}",
-                    sea_orm::sea_query::Iden::unquoted(&column)
-                )))
-            };
-            Entity::insert(window.into_active_model())
-                .on_conflict(
-                    OnConflict::columns([Column::BudgetId, Column::StartsAt])
-                        .value(Column::Spent, sum(Column::Spent))
-                        .value(Column::Calls, sum(Column::Calls))
-                        .to_owned(),
-                )
-                .exec_without_returning(tx)
-                .await?;
-        }
-        Ok(())
-    }
-}
-
-/// The period of a budget that an instant lies in.
-pub(crate) fn current(budget: &budgets::Model, at: i64) -> Result<(i64, Option<i64>), Error> {
-    let zone: TimeZone = zones::named(&budget.time_zone)
-        .map_err(|_| Error::Corrupt("time zone of a budget"))?
-        .1;
-    zones::window(budget.period, &zone, at)
 }
 
 async fn holds_of<C: ConnectionTrait>(tx: &C, rows: &[&str]) -> Result<Vec<budget_holds::Model>, Error> {

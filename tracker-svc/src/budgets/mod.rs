@@ -8,6 +8,7 @@
 //! row, and a hold that is settled already moves nothing when it is settled again.
 //!
 //! - [`book`]: the budgets of one batch of transitions: what is admitted, held, settled.
+//! - `page`: one of them.
 //! - [`store`]: setting and reading budgets.
 //! - [`due`]: holds that the row they belong to has outrun.
 //!
@@ -15,6 +16,7 @@
 
 pub(crate) mod book;
 pub(crate) mod due;
+mod page;
 pub mod store;
 
 pub use due::statement as due_statement;

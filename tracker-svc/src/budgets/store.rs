@@ -8,9 +8,9 @@ use sea_orm::{
 };
 use uuid::Uuid;
 
-use super::{Scope, book};
+use super::{Scope, page};
+use crate::entity::budget_words::{Period, Unpriced};
 use crate::entity::budgets::{ActiveModel, Column, Entity, Model};
-use crate::entity::words::{Period, Unpriced};
 use crate::entity::{budget_windows, budgets};
 use crate::error::Error;
 use crate::ledger::{clock, insert_with};
@@ -298,7 +298,7 @@ impl Budgets {
         let mut standings = Vec::with_capacity(budgets.len());
         let mut current = Condition::any();
         for budget in budgets {
-            let (starts_at, ends_at) = book::current(&budget, now)?;
+            let (starts_at, ends_at) = page::current(&budget, now)?;
             current = current.add(
                 Condition::all()
                     .add(Window::BudgetId.eq(budget.id.as_str()))

@@ -2,7 +2,7 @@
 
 use sea_orm::entity::prelude::*;
 
-use super::words::Hold;
+use super::budget_words::Hold;
 
 /// One hold.
 #[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]

@@ -2,7 +2,7 @@
 
 use sea_orm::entity::prelude::*;
 
-use super::words::{Period, Unpriced};
+use super::budget_words::{Period, Unpriced};
 
 /// One budget.
 #[derive(Debug, Clone, PartialEq, Eq, DeriveEntityModel)]

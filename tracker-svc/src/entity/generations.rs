@@ -47,6 +47,8 @@ pub struct Model {
     pub workflow_id: Option<String>,
     /// Project it is booked on.
     pub project_id: Option<String>,
+    /// The row inside of whose call it was made.
+    pub parent_generation_id: Option<String>,
     /// Unique per user.
     pub idempotency_key: Option<String>,
     /// SHA-256 of the canonical request, lower-case hex.

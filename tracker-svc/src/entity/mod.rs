@@ -6,6 +6,7 @@
 pub mod attempts;
 pub mod budget_holds;
 pub mod budget_windows;
+pub mod budget_words;
 pub mod budgets;
 pub mod generations;
 pub mod instances;

@@ -122,6 +122,7 @@ mod tests {
             unpriced_reason: None,
             background: true,
             instance_id: String::new(),
+            parent: None,
         };
         for job_id in [None, Some("j1")] {
             let query = going_on(&open(job_id)).build(DbBackend::Sqlite).to_string();

@@ -13,6 +13,7 @@ mod cancel;
 mod close;
 mod link;
 mod mark;
+mod node_cost;
 mod observe;
 mod open;
 mod row;
@@ -33,6 +34,7 @@ pub(crate) use cancel::{all_users_untold, all_users_untold_of};
 pub use close::{Close, Closed, sent};
 pub use link::Link;
 pub use mark::Mark;
+pub use node_cost::NodeCost;
 pub use observe::{Facets, Observe};
 pub use open::{Open, Opened, Origin};
 pub(crate) use row::{Changes, Computed, clock, insert_with, load, lock, read_ids, write};
@@ -62,6 +64,10 @@ enum Op {
     Annotate(Box<Annotate>),
     Link(Link),
     Cancel(Cancel),
+    NodeCost {
+        key: String,
+        cost: Box<NodeCost>,
+    },
     /// Brings what a settled row holds of budgets to what the row comes to.
     Recount(Recount),
 }
@@ -83,6 +89,7 @@ impl Op {
             Self::Annotate(annotate) => &annotate.id,
             Self::Link(link) => &link.id,
             Self::Cancel(cancel) => &cancel.id,
+            Self::NodeCost { key, .. } => key,
             Self::Recount(recount) => &recount.id,
         }
     }
@@ -90,7 +97,8 @@ impl Op {
     /// Whether the row may come to something else for its budgets.
     const fn settles(&self) -> bool {
         match self {
-            Self::Open(_) | Self::Mark(_) | Self::Observe(_) | Self::Link(_) => false,
+            // What a node says is of other rows than its own key: who asks has them looked at again.
+            Self::Open(_) | Self::Mark(_) | Self::Observe(_) | Self::Link(_) | Self::NodeCost { .. } => false,
             Self::Bind(_) | Self::Close(_) | Self::Annotate(_) | Self::Cancel(_) | Self::Recount(_) => true,
         }
     }
@@ -104,6 +112,7 @@ enum Out {
     Closed(Box<Closed>),
     Row(Box<Row>),
     Cancel(Cancelled),
+    Changed(Vec<String>),
     Done,
 }
 
@@ -263,6 +272,22 @@ impl Ledger {
         Ok(cancelled)
     }
 
+    /// Books what a node says that its invocation cost; the rows that changed.
+    ///
+    /// # Errors
+    /// `Invalid` when there is no invocation.
+    pub async fn record_node_cost(&self, cost: NodeCost) -> Result<Vec<String>, Error> {
+        let (key, user_id) = (cost.queue_key(), cost.user_id.clone());
+        let cost = Box::new(cost);
+        let Out::Changed(changed) = self.submit(Op::NodeCost { key, cost }).await? else {
+            return Err(Error::Corrupt("answer"));
+        };
+        for id in &changed {
+            self.recount(&user_id, id).await?;
+        }
+        Ok(changed)
+    }
+
     /// Brings what a row holds of budgets to what the row comes to. For whoever changes the cost or the reconciliation of a
     /// settled row by a statement of its own. Again it changes nothing.
     ///
@@ -304,6 +329,7 @@ async fn apply(
             | Op::Annotate(_)
             | Op::Link(_)
             | Op::Cancel(_)
+            | Op::NodeCost { .. }
             | Op::Recount(_) => None,
         })
         .collect();
@@ -344,6 +370,7 @@ async fn one(tx: &DatabaseTransaction, time: &LedgerTime, book: &mut Book, op: O
         Op::Annotate(annotate) => Out::Row(Box::new(annotate::annotate(tx, time, &annotate).await?)),
         Op::Link(link) => Out::Row(Box::new(link::link(tx, time, &link).await?)),
         Op::Cancel(cancel) => Out::Cancel(cancel::cancel(tx, time, &cancel).await?),
+        Op::NodeCost { key: _, cost } => Out::Changed(node_cost::record(tx, time, &cost).await?),
         Op::Recount(Recount { user_id, id }) => {
             row::lock(tx, &user_id, &id).await?;
             Out::Done

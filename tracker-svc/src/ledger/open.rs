@@ -4,7 +4,7 @@ use sea_orm::sea_query::OnConflict;
 use sea_orm::{ColumnTrait, Condition, ConnectionTrait, FromQueryResult, QueryFilter, Set};
 
 use super::background;
-use super::row::{Changes, Row, insert_with, load};
+use super::row::{Changes, Row, insert_with, load, lock, write};
 use crate::budgets::book::{Admitted, Book};
 use crate::charge::Charge;
 use crate::entity::generations::{Column, Entity, Model};
@@ -46,6 +46,8 @@ pub struct Open {
     pub instance_id: String,
     /// What another driver needs to finish the call, opaque JSON.
     pub plan: Option<String>,
+    /// The row inside of whose call this one is made.
+    pub parent: Option<String>,
 }
 
 /// Who asked.
@@ -86,7 +88,7 @@ pub struct Opened {
 /// whatever budgets say by now: it spends nothing.
 ///
 /// # Errors
-/// `KeyConflict` when the key or the id belongs to another request; `Exceeded`, `Unpriced`, `BackgroundLimit`.
+/// `KeyConflict` when the key or the id belongs to another request; `Invalid` for a parent that is not there; `Exceeded`, `Unpriced`, `BackgroundLimit`.
 pub(super) async fn open<C: ConnectionTrait>(
     tx: &C,
     time: &LedgerTime,
@@ -100,6 +102,10 @@ pub(super) async fn open<C: ConnectionTrait>(
         }
         Err(error) => return Err(error),
     };
+    let parent = match &open.parent {
+        Some(parent) => Some(nesting(tx, &open.user_id, parent).await?),
+        None => None,
+    };
     let now = time.now();
     let times = [Column::CreatedAt, Column::StartedAt, Column::UpdatedAt];
     let mut insert = insert_with(&values(open), times.map(|column| (column, now.clone())))?;
@@ -109,6 +115,9 @@ pub(super) async fn open<C: ConnectionTrait>(
     if let Some(row) = tx.query_one(&insert).await? {
         let generation = Model::from_query_result(&row, "")?;
         book.hold(&generation.id, admitted);
+        if let Some(parent) = parent {
+            delegate(tx, time, &parent, &generation.id).await?;
+        }
         return Ok(Opened {
             row: Row {
                 generation,
@@ -121,6 +130,36 @@ pub(super) async fn open<C: ConnectionTrait>(
     known(tx, open)
         .await?
         .ok_or(Error::KeyConflict { generation_id: None })
+}
+
+/// The row inside of whose call another one is made.
+async fn nesting<C: ConnectionTrait>(tx: &C, user_id: &str, id: &str) -> Result<Model, Error> {
+    match lock(tx, user_id, id).await {
+        Err(Error::NotFound) => Err(Error::invalid(
+            "parent_generation_id",
+            "names no generation of the caller",
+        )),
+        row => row,
+    }
+}
+
+/// Notes on the outer row that the inner one carries the charge.
+async fn delegate<C: ConnectionTrait>(
+    tx: &C,
+    time: &LedgerTime,
+    parent: &Model,
+    child: &str,
+) -> Result<(), Error> {
+    let mut metadata = Metadata::read(&parent.metadata)?;
+    metadata.set_delegated_to(child);
+    let changes = Changes {
+        metadata: Set(metadata.text()),
+        ..Default::default()
+    };
+    // A row that is settled has its price already.
+    let guard = Condition::all().add(Column::Status.eq(Status::Running));
+    write(tx, time, parent.into(), changes, Vec::new(), guard).await?;
+    Ok(())
 }
 
 /// Whether the call may be opened.
@@ -158,7 +197,7 @@ async fn known<C: ConnectionTrait>(tx: &C, open: &Open) -> Result<Option<Opened>
     }))
 }
 
-fn values(open: &Open) -> Changes {
+pub(super) fn values(open: &Open) -> Changes {
     let Open {
         user_id,
         id,
@@ -175,6 +214,7 @@ fn values(open: &Open) -> Changes {
         background,
         instance_id,
         plan,
+        parent,
     } = open.clone();
     let mut metadata = Metadata::default();
     metadata.set_unpriced_reason(unpriced_reason.filter(|_| estimate.is_none()));
@@ -204,6 +244,7 @@ fn values(open: &Open) -> Changes {
         invocation_id: Set(origin.invocation_id),
         workflow_id: Set(origin.workflow_id),
         project_id: Set(origin.project_id),
+        parent_generation_id: Set(parent),
         idempotency_key: Set(idempotency_key),
         input_fingerprint: Set(input_fingerprint),
         background: Set(background),

@@ -46,8 +46,9 @@ pub(super) struct Prices<'a> {
     pub unpriced_reason: Option<&'a str>,
 }
 
-/// Prices a row that leaves running: the provider's own word before the sum of its attempts before the catalog, and the
-/// catalog only for what completed. A stronger source that is there stays.
+/// Prices a row that leaves running: the provider's own word before the sum of its attempts before the node's word before
+/// the catalog, and the catalog only for what completed. A call that made another one inside of it costs nothing of its own unless its
+/// provider says so: the inner row carries the charge, and no charge counts twice. A stronger source that is there stays.
 pub(super) fn price(
     changes: &mut Changes,
     metadata: &mut Metadata,
@@ -62,10 +63,27 @@ pub(super) fn price(
         unpriced_reason,
     } = prices;
     let summed = charge::sum(attempts);
+    let bare = |cost, currency| Charge {
+        cost,
+        currency,
+        billing_unit: None,
+        quantity: None,
+        unit_price: None,
+        breakdown: None,
+    };
+    let node = metadata
+        .take_node_cost()
+        .map(|(nanos, currency)| bare(nanos, currency));
+    let nothing = metadata.delegated().then(|| {
+        let currency = row.estimated_currency.clone();
+        bare(0, currency.unwrap_or_else(|| "USD".to_owned()))
+    });
     let catalog = catalog.filter(|_| status == Status::Completed);
     let best = receipt
         .or(summed.as_ref())
+        .or(nothing.as_ref())
         .map(|charge| (charge, PriceSource::Provider))
+        .or(node.as_ref().map(|charge| (charge, PriceSource::Node)))
         .or(catalog.map(|charge| (charge, PriceSource::Catalog)));
     match best {
         Some((charge, source)) if row.price_source.is_none_or(|have| have <= source) => {

@@ -1,8 +1,8 @@
-//! Budgets, their periods, and what generations hold of them.
+//! Budgets, their periods, and what generations hold of them; and generations that are made inside of others.
 
 use sea_orm_migration::prelude::*;
 
-const STATEMENTS: [&str; 7] = [
+const STATEMENTS: [&str; 8] = [
     "CREATE TABLE budgets (
         id TEXT PRIMARY KEY,
         user_id TEXT NOT NULL,
@@ -48,6 +48,7 @@ const STATEMENTS: [&str; 7] = [
     // Background calls that go on, for their bound.
     "CREATE INDEX generations_background ON generations (user_id, job_id, thread_id)
         WHERE status = 'running' AND background",
+    "ALTER TABLE generations ADD COLUMN parent_generation_id TEXT",
 ];
 
 /// The step.
@@ -71,6 +72,7 @@ impl MigrationTrait for Migration {
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         for statement in [
+            "ALTER TABLE generations DROP COLUMN parent_generation_id",
             "DROP INDEX generations_background",
             "DROP TABLE budget_holds",
             "DROP TABLE budget_windows",

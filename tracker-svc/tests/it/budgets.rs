@@ -9,7 +9,8 @@ use atelier_proto::tracker::v1::{
     self, Budget, BudgetKind as Kind, BudgetPeriod as Period, GenerationStatus as Is, SetBudgetRequest,
     SubmissionStatus, UnpricedPolicy,
 };
-use atelier_tracker::entity::words::{Hold, PriceSource, ReconcileState};
+use atelier_tracker::entity::budget_words::Hold;
+use atelier_tracker::entity::words::{PriceSource, ReconcileState};
 use atelier_tracker::entity::{budget_holds, budget_windows, budgets, generations};
 use sea_orm::{ActiveModelTrait, EntityTrait, IntoActiveModel, Set};
 use tonic::Code;

@@ -22,6 +22,7 @@ mod follow;
 mod lifecycle;
 mod machine;
 mod messages;
+mod node_costs;
 mod opening;
 mod pages;
 mod plans;
@@ -82,6 +83,7 @@ suite! {
     receipts {
         g_026_a_receipt_in_two_parts_is_one_attempt
         g_027_concurrent_generations_keep_their_own_ids
+        g_030_of_a_call_inside_of_a_call_the_inner_one_carries_the_charge
         g_031_a_second_submission_is_a_second_attempt
         g_032_two_charges_add_up
         g_033_an_amount_that_is_none_is_left_out
@@ -168,6 +170,7 @@ suite! {
         filters_are_joined
         a_prefix_finds_a_row_when_it_is_unique
         further_filters_are_joined
+        g_136_rows_are_looked_up_by_the_ids_of_their_clients
     }
     aggregates {
         g_061_tiny_amounts_add_up_exactly
@@ -180,6 +183,15 @@ suite! {
         g_139_days_are_cut_in_the_zone_that_is_asked_for
         projects_surfaces_and_users_are_groups
         what_is_pending_is_told_apart
+    }
+    node_costs {
+        g_140_what_a_provider_stated_is_not_counted_again
+        g_141_an_invocation_without_rows_gets_one
+        g_142_invocations_do_not_hide_each_other
+        g_143_the_rest_is_spread_over_rows_without_a_statement
+        g_144_what_is_no_amount_is_refused
+        a_charge_waits_for_the_close_of_an_open_row
+        a_charge_that_does_not_fit_is_kept_as_a_conflict
     }
     plans {
         pages_are_read_by_their_index

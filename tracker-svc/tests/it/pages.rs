@@ -400,3 +400,29 @@ pub async fn further_filters_are_joined(stack: Stack) {
         reason::INVALID_FIELD,
     );
 }
+
+pub async fn g_136_rows_are_looked_up_by_the_ids_of_their_clients(stack: Stack) {
+    let (u1, u2) = (stack.user("u1"), stack.user("u2"));
+    let open = |user: &User, request_id: &str| v1::OpenGenerationRequest {
+        origin: Some(Origin {
+            request_id: Some(request_id.into()),
+            ..Default::default()
+        }),
+        ..user.to_open()
+    };
+    for n in 0..97 {
+        u1.opened(open(&u1, &format!("q{n}"))).await;
+    }
+    u2.opened(open(&u2, "q98")).await;
+    let lookup = async |count: usize| {
+        let request_ids = (0..count).map(|n| format!("q{n}")).collect();
+        u1.lookup_generations(v1::LookupGenerationsRequest { request_ids })
+            .await
+    };
+    let found = lookup(100).await.unwrap();
+    assert_eq!(found.generations.len(), 97);
+    assert_eq!(found.unmatched, ["q97", "q98", "q99"]);
+    refused(lookup(101).await, Code::InvalidArgument, reason::INVALID_FIELD);
+    let nothing = lookup(0).await.unwrap();
+    assert!(nothing.generations.is_empty() && nothing.unmatched.is_empty());
+}

@@ -344,3 +344,48 @@ pub async fn a_weaker_source_does_not_replace_a_stronger_one(stack: Stack) {
         (Some("0.420000000"), 1)
     );
 }
+
+pub async fn g_030_of_a_call_inside_of_a_call_the_inner_one_carries_the_charge(stack: Stack) {
+    let (u1, u2) = (stack.user("u1"), stack.user("u2"));
+    let inside = |user: &crate::stack::User, parent: &str| v1::OpenGenerationRequest {
+        parent_generation_id: Some(parent.into()),
+        ..user.to_open()
+    };
+    let outer = u1.submitted().await;
+    let inner = u1.opened(inside(&u1, &outer)).await;
+    assert_eq!(inner.parent_generation_id.as_deref(), Some(outer.as_str()));
+    let inner = inner.generation_id;
+    u1.mark(&inner).await.unwrap();
+    let close = v1::CloseGenerationRequest {
+        receipt: receipt(Some("r1"), Some("0.42")),
+        ..u1.to_complete(&inner)
+    };
+    u1.close_generation(close).await.unwrap();
+    // Its own catalog price would count the charge twice.
+    u1.complete(&outer).await.unwrap();
+    let row = u1.get(&outer).await;
+    assert_eq!(amount(row.cost.as_ref()), Some("0.000000000"));
+    assert_eq!(row.price_source.as_deref(), Some("provider"));
+    assert_eq!(crate::stack::text_fact(&row, "delegated_to"), Some(inner));
+    let total = u1.total().await;
+    assert_eq!((total.call_count, total.unpriced_count), (2, 0));
+    assert_eq!(total.costs[0].amount, "0.420000000");
+    // What its own provider states for itself is its own.
+    let outer = u1.submitted().await;
+    u1.opened(inside(&u1, &outer)).await;
+    let close = v1::CloseGenerationRequest {
+        receipt: receipt(None, Some("0.01")),
+        ..u1.to_complete(&outer)
+    };
+    u1.close_generation(close).await.unwrap();
+    assert_eq!(amount(u1.get(&outer).await.cost.as_ref()), Some("0.010000000"));
+    // Nobody nests in the call of somebody else, or in none.
+    for parent in [outer.as_str(), &uuid::Uuid::now_v7().to_string(), "7"] {
+        crate::stack::refused(
+            u2.open_generation(inside(&u2, parent)).await,
+            tonic::Code::InvalidArgument,
+            atelier_proto::reason::INVALID_FIELD,
+        );
+    }
+    assert!(u2.all().await.is_empty());
+}

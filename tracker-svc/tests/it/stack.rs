@@ -153,6 +153,8 @@ impl User {
         link_assets(LinkAssetsRequest) -> LinkAssetsResponse;
         cancel_generation(CancelGenerationRequest) -> CancelGenerationResponse;
         cancel_generations(CancelGenerationsRequest) -> CancelGenerationsResponse;
+        record_node_cost(RecordNodeCostRequest) -> RecordNodeCostResponse;
+        lookup_generations(LookupGenerationsRequest) -> LookupGenerationsResponse;
         await_generation(AwaitGenerationRequest) -> AwaitGenerationResponse;
         get_generation(GetGenerationRequest) -> GetGenerationResponse;
         list_generations(ListGenerationsRequest) -> ListGenerationsResponse;

@@ -1,5 +1,6 @@
 //! What calls cost: of one run, and in a report. Sums in US dollars stand first; other currencies are never merged.
 
+use atelier_proto::common::v1::Money;
 use atelier_proto::tracker::v1;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -83,6 +84,8 @@ pub(crate) struct CostSummary {
     unsent_count: i64,
     /// Open calls.
     running_count: i64,
+    /// Sums of the estimates of open calls, per currency. Not in `costs`.
+    pending: Vec<Amount>,
 }
 
 impl From<v1::CostSummary> for CostSummary {
@@ -99,17 +102,18 @@ impl From<v1::CostSummary> for CostSummary {
             unpriced_count,
             unsent_count,
             running_count,
+            pending,
         } = summary;
-        let costs = costs
-            .into_iter()
-            .map(|cost| Amount {
-                amount: super::short(&cost.amount),
-                currency: cost.currency,
-            })
-            .collect();
+        let amounts = |sums: Vec<Money>| {
+            let short = |sum: Money| Amount {
+                amount: super::short(&sum.amount),
+                currency: sum.currency,
+            };
+            sums.into_iter().map(short).collect()
+        };
         Self {
             key,
-            costs,
+            costs: amounts(costs),
             amount,
             currency: USD,
             call_count,
@@ -120,14 +124,13 @@ impl From<v1::CostSummary> for CostSummary {
             unpriced_count,
             unsent_count,
             running_count,
+            pending: amounts(pending),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use atelier_proto::common::v1::Money;
-
     use super::*;
 
     #[test]

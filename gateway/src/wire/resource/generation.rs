@@ -97,6 +97,9 @@ pub(crate) struct Generation {
     /// Output tokens, when billed by tokens.
     #[schema(required)]
     output_tokens: Option<i64>,
+    /// The call inside of which this one was made.
+    #[schema(required)]
+    parent_generation_id: Option<String>,
 }
 
 /// Who asked for a generation.
@@ -291,6 +294,7 @@ impl From<v1::Generation> for Generation {
             metadata,
             input_tokens,
             output_tokens,
+            parent_generation_id,
         } = row;
         let created_at = created_at.as_ref().map(iso).unwrap_or_default();
         let open_ms = started_at
@@ -336,6 +340,7 @@ impl From<v1::Generation> for Generation {
             metadata: super::object(metadata, &user_id),
             input_tokens,
             output_tokens,
+            parent_generation_id,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! ISO 8601 with `Z`, money is decimal text, what is not known is null.
 
 mod asset;
+mod budget;
 mod cost;
 mod generation;
 mod job;
@@ -9,6 +10,7 @@ mod node;
 mod workflow;
 
 pub(crate) use asset::Asset;
+pub(crate) use budget::Budget;
 pub(crate) use cost::{CostSummary, JobCost};
 pub(crate) use generation::Generation;
 pub(crate) use job::{Issue, Job};

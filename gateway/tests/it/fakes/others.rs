@@ -252,6 +252,43 @@ impl GenerationService for Fakes {
         }))
     }
 
+    async fn record_node_cost(
+        &self,
+        _: Request<tracker::RecordNodeCostRequest>,
+    ) -> Reply<tracker::RecordNodeCostResponse> {
+        Err(Status::unimplemented("not part of this script"))
+    }
+
+    async fn lookup_generations(
+        &self,
+        _: Request<tracker::LookupGenerationsRequest>,
+    ) -> Reply<tracker::LookupGenerationsResponse> {
+        Err(Status::unimplemented("not part of this script"))
+    }
+
+    async fn cancel_generations(
+        &self,
+        _: Request<tracker::CancelGenerationsRequest>,
+    ) -> Reply<tracker::CancelGenerationsResponse> {
+        Err(Status::unimplemented("not part of this script"))
+    }
+
+    async fn await_generation(
+        &self,
+        request: Request<tracker::AwaitGenerationRequest>,
+    ) -> Reply<tracker::AwaitGenerationResponse> {
+        let rows = self.rows.lock().expect("lock");
+        let user_id = user(&request);
+        let row = rows
+            .iter()
+            .find(|row| row.generation_id == request.get_ref().generation_id && row.user_id == user_id);
+        let generation = Some(row.ok_or_else(|| missing(reason::GENERATION_NOT_FOUND))?.clone());
+        Ok(Response::new(tracker::AwaitGenerationResponse {
+            generation,
+            waited: request.into_inner().timeout,
+        }))
+    }
+
     async fn open_generation(
         &self,
         _: Request<tracker::OpenGenerationRequest>,

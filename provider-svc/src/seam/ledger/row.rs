@@ -289,6 +289,10 @@ impl Binder for Row {
         request.charge = Some(stated_charge(charge));
         self.write(Write::Bind(request)).await;
     }
+
+    fn generation_id(&self) -> &str {
+        &self.id
+    }
 }
 
 /// The row of a call that no ledger knows.
