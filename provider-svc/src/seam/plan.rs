@@ -212,6 +212,7 @@ impl Plan {
             origin: generation.origin.clone().unwrap_or_default(),
             quantities,
             name,
+            parent: None,
             background: true,
             cancel_on_disconnect: false,
             // A job that was done long ago is worth one look.

@@ -83,9 +83,14 @@ async fn g_032_both_tasks_of_a_job_are_paid_for_also_when_another_process_ends_i
         let row = stack.row(&id).await;
         assert_eq!(row.attempts[0].cost.as_ref().unwrap().amount, "0.420000000");
         let other = if killed {
+            until(async || stack.row(&id).await.provider_request_id.is_some())
+                .within(Duration::from_secs(10))
+                .await;
             stack.ledger.cut("*");
             stack.ledger.break_streams();
-            assert_eq!(stack.seam.registry().release(), 1);
+            until(async || stack.seam.registry().release() == 1)
+                .within(Duration::from_secs(10))
+                .await;
             stack.time.advance(Duration::from_secs(46));
             let other = stack.other().await;
             other.acme.script(Script {

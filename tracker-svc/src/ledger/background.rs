@@ -123,6 +123,7 @@ mod tests {
             background: true,
             instance_id: String::new(),
             parent: None,
+            plan: None,
         };
         for job_id in [None, Some("j1")] {
             let query = going_on(&open(job_id)).build(DbBackend::Sqlite).to_string();

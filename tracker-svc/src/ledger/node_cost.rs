@@ -206,6 +206,7 @@ async fn insert<C: ConnectionTrait>(
         background: false,
         instance_id: String::new(),
         parent: None,
+        plan: None,
     };
     let mut row = Changes {
         status: Set(Status::Completed),

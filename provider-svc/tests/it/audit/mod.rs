@@ -19,6 +19,11 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[
         "the steps K7 to K10 of a call whose row is open",
     ),
     (
+        "provider-svc/src/adapters/openai/mod.rs",
+        &["submit", "poll", "fetch", "cancel"],
+        "an adapter that hands its films, and the permit that it was given, to its engine of jobs",
+    ),
+    (
         "provider-svc/src/seam/bills.rs",
         &["reconcile"],
         "the bill of a row that is settled",
