@@ -60,11 +60,8 @@ struct State {
 #[error("nobody reads the events")]
 pub struct Closed;
 
-/// Why an event was not taken.
-enum Refused {
-    Full(Event),
-    Closed,
-}
+/// An event that was not taken, because there is no room; `None`: nobody reads.
+type Refused = Option<Event>;
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -73,10 +70,10 @@ impl Shared {
     fn try_send(&self, event: Event) -> Result<(), Refused> {
         let mut state = self.lock();
         if !state.read || state.senders == 0 {
-            return Err(Refused::Closed);
+            return Err(None);
         }
         if state.queue.len() >= self.capacity {
-            return Err(Refused::Full(event));
+            return Err(Some(event));
         }
         if state.queue.is_empty() {
             self.empty.store(false, Ordering::Release);
@@ -97,8 +94,8 @@ impl Shared {
             room.as_mut().enable();
             event = match self.try_send(event) {
                 Ok(()) => return Ok(()),
-                Err(Refused::Closed) => return Err(Closed),
-                Err(Refused::Full(event)) => event,
+                Err(None) => return Err(Closed),
+                Err(Some(event)) => event,
             };
             room.await;
         }
@@ -112,8 +109,8 @@ impl Shared {
             consume_budget().await;
             match self.try_send(event) {
                 Ok(()) => Ok(()),
-                Err(Refused::Closed) => Err(Closed),
-                Err(Refused::Full(event)) => Box::pin(self.send(event)).await,
+                Err(None) => Err(Closed),
+                Err(Some(event)) => Box::pin(self.send(event)).await,
             }
         }
     }

@@ -70,8 +70,10 @@ struct Choices<'a> {
     node: &'a Node,
     incoming: &'a [Edge],
     by_id: &'a HashMap<&'a str, &'a Node>,
-    known: HashMap<(Option<Arc<str>>, Option<Arc<str>>), Choice<'a>>,
+    known: HashMap<Types, Choice<'a>>,
 }
+/// The types of what an edge that leaves the node gives, and of what its target takes.
+type Types = (Option<Arc<str>>, Option<Arc<str>>);
 /// Edges that may stand in: the first one, and the first of each input.
 struct Choice<'a> {
     first: Option<&'a Edge>,

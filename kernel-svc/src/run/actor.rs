@@ -92,11 +92,10 @@ impl Actor {
         (node, inbox): (Arc<PlanNode>, Arc<Inbox>),
         exec: Box<dyn Executor>,
         ctx: Context,
-    ) -> Box<Self> {
+    ) -> Self {
         let (cancel, ids) = (ctx.cancel.clone(), Arc::clone(&ctx.generation_ids));
         let emitter = Emitter::new(Arc::clone(core), at, Arc::clone(&node), cancel.clone(), ids);
-        // Boxed at once: it is moved several times before it runs.
-        Box::new(Self {
+        Self {
             core: Arc::clone(core),
             at,
             node,
@@ -107,7 +106,7 @@ impl Actor {
             emitter,
             lost: Vec::new(),
             lost_more: 0,
-        })
+        }
     }
     /// Runs the node to its end. What follows the end is up to the caller, also when this panics.
     pub async fn run(mut self: Box<Self>) -> NodeEnd {

@@ -273,7 +273,7 @@ struct Run {
 
 impl Run {
     /// Runs all actors until the last one has ended.
-    async fn actors(&mut self, actors: Vec<Box<Actor>>, cancel: &CancellationToken) {
+    async fn actors(&mut self, actors: Vec<Actor>, cancel: &CancellationToken) {
         let mut tasks: JoinSet<Vec<Ended>> = JoinSet::new();
         let ends = Arc::new(AtomicUsize::new(0));
         actors.iter().for_each(|_| self.core.activity.begin());

@@ -38,7 +38,7 @@ pub(super) type Failure = (String, String);
 
 /// Executors of a run.
 pub(super) struct Made {
-    pub actors: Vec<Box<Actor>>,
+    pub actors: Vec<Actor>,
     pub externals: Vec<External>,
     /// Why they are not all there.
     pub error: Option<Failure>,
@@ -176,7 +176,7 @@ pub(super) async fn dispatch(core: &Core, externals: &[External], params: &Map) 
 }
 
 /// Finalises executors that will never run, all at once: together they take no longer than the slowest may.
-pub(super) async fn finalize(core: &Core, mut actors: Vec<Box<Actor>>, mut externals: Vec<External>) {
+pub(super) async fn finalize(core: &Core, mut actors: Vec<Actor>, mut externals: Vec<External>) {
     let actors = join_all(actors.iter_mut().map(|actor| {
         let code = actor.exec.finalize(&actor.ctx);
         core.clean_up(&actor.node, &actor.ctx.cancel, code)

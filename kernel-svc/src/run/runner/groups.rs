@@ -30,9 +30,9 @@ const TASKS: usize = 16;
 pub(super) type Ended = (usize, NodeEnd);
 
 /// Deals the actors into groups, along the edges.
-pub(super) fn groups(plan: &Plan, actors: Vec<Box<Actor>>) -> Vec<Vec<Box<Actor>>> {
+pub(super) fn groups(plan: &Plan, actors: Vec<Actor>) -> Vec<Vec<Actor>> {
     let size = actors.len().div_ceil(TASKS).clamp(1, MOST);
-    let mut places: Vec<Option<Box<Actor>>> = Vec::new();
+    let mut places: Vec<Option<Actor>> = Vec::new();
     places.resize_with(plan.nodes.len(), || None);
     let count = actors.len();
     for actor in actors {
@@ -86,13 +86,13 @@ fn along_the_edges(plan: &Plan) -> Vec<usize> {
 }
 
 /// Runs the actors of a group to their ends.
-pub(super) async fn run(actors: Vec<Box<Actor>>, ends: Arc<AtomicUsize>) -> Vec<Ended> {
+pub(super) async fn run(actors: Vec<Actor>, ends: Arc<AtomicUsize>) -> Vec<Ended> {
     let count = actors.len();
     let mut tasks: FuturesUnordered<_> = actors
         .into_iter()
         .map(|actor| {
             let span = tracing::info_span!("node", node_id = %actor.node.label.id);
-            whole(actor).instrument(span)
+            whole(Box::new(actor)).instrument(span)
         })
         .collect();
     let mut ended = Vec::with_capacity(count);

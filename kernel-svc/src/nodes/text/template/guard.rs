@@ -338,6 +338,7 @@ fn expr<'a>(of: &Expr<'a>) -> Expr<'a> {
             call(SOLID, vec![Expr::Slice(Spanned::new(part, span))], span)
         }
         Expr::UnaryOp(node) => {
+            #[expect(clippy::needless_match, reason = "the kind can neither be copied nor cloned")]
             let op = match node.op {
                 UnaryOpKind::Not => UnaryOpKind::Not,
                 UnaryOpKind::Neg => UnaryOpKind::Neg,
