@@ -86,7 +86,7 @@ pub enum Command {
         after_help = "Examples:\n  atelier costs --by day --time-zone Europe/Berlin\n  \
                             atelier costs list --provider fal_ai\n  atelier costs summary --json"
     )]
-    Costs(Costs),
+    Costs(Box<Costs>),
     /// What it may cost: limits that calls are refused by
     #[command(
         subcommand,

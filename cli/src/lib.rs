@@ -58,7 +58,7 @@ pub async fn main(cli: Cli) -> anyhow::Result<ExitCode> {
                 Command::Generations(generations) => {
                     generations::generations(&server.client(), generations).await
                 }
-                Command::Costs(costs) => costs::costs(&server.client(), costs).await,
+                Command::Costs(costs) => costs::costs(&server.client(), *costs).await,
                 Command::Budgets(budgets) => budgets::budgets(&server.client(), budgets).await,
                 Command::Assets(assets) => assets::assets(&server.client(), assets).await,
             };
