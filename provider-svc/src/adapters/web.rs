@@ -6,14 +6,15 @@ use std::time::Duration;
 use atelier_common::component::BuildError;
 use atelier_common::egress::{self, Egress, EgressError, Limits};
 use bytes::{Bytes, BytesMut};
-use chrono::{DateTime, Utc};
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use chrono::Utc;
+use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use reqwest::{RequestBuilder, Response};
 use rust_decimal::Decimal;
 use serde_json::Value;
 use url::Url;
 
+use super::http::retry_after;
 use crate::provider::{Class, Failure};
 
 /// Largest answer that is no medium.
@@ -254,39 +255,6 @@ pub(in crate::adapters) async fn read(mut response: Response, limit: usize) -> R
     Ok(body.freeze())
 }
 
-/// How long the provider asks to wait: milliseconds, seconds, a date, or a field of the body.
-pub(in crate::adapters) fn retry_after(
-    headers: &HeaderMap,
-    body: &[u8],
-    now: DateTime<Utc>,
-) -> Option<Duration> {
-    let text = |name: &str| {
-        headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::trim)
-    };
-    let seconds = |text: &str| {
-        text.parse::<f64>()
-            .ok()
-            .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
-    };
-    if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
-        return Duration::try_from_secs_f64(millis / 1_000.0).ok();
-    }
-    if let Some(text) = text(RETRY_AFTER.as_str()) {
-        return seconds(text).or_else(|| {
-            let at = DateTime::parse_from_rfc2822(text).ok()?;
-            Some((at.with_timezone(&Utc) - now).to_std().unwrap_or_default())
-        });
-    }
-    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let field = body
-        .get("retry_after")
-        .or_else(|| body.get("error")?.get("retry_after"))?;
-    seconds(&field.to_string())
-}
-
 pub(in crate::adapters) fn bad(message: impl Into<String>) -> Failure {
     Failure::new(Class::ProviderPermanent, message).because("bad_output")
 }
@@ -297,38 +265,5 @@ pub(in crate::adapters) fn gone(status: u16) -> Failure {
         401 | 403 | 404 | 410 => Failure::new(Class::ProviderPermanent, message).because("result_expired"),
         408 | 429 | 500..=599 => Failure::new(Class::ProviderTransient, message),
         _ => bad(message),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn p_117_every_form_of_retry_after_is_read() {
-        let now = DateTime::parse_from_rfc2822("Mon, 30 Nov 2026 12:00:00 GMT")
-            .expect("a date")
-            .with_timezone(&Utc);
-        let of = |name: &'static str, value: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert(name, value.parse().expect("a header"));
-            retry_after(&headers, b"", now)
-        };
-        assert_eq!(of("retry-after", "7"), Some(Duration::from_secs(7)));
-        assert_eq!(
-            of("retry-after-ms", "1500.5"),
-            Some(Duration::from_micros(1_500_500))
-        );
-        assert!(of("retry-after", "Wed, 21 Oct 2099 07:28:00 GMT") > Some(Duration::from_secs(1 << 30)));
-        assert_eq!(
-            of("retry-after", "Mon, 30 Nov 2026 11:00:00 GMT"),
-            Some(Duration::ZERO)
-        );
-        assert_eq!(of("retry-after", "soon"), None);
-        assert_eq!(of("retry-after", "-3"), None);
-        assert_eq!(
-            retry_after(&HeaderMap::new(), b"{\"retry_after\": 2}", now),
-            Some(Duration::from_secs(2))
-        );
     }
 }
